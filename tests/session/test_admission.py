@@ -31,9 +31,7 @@ def cost(query: Query, keys: int = 1, whole: bool = False, record: int = 100) ->
 
 
 def content(query: Query, record: int) -> Content:
-    found = contents(query.plan, record)[query.plan.digest]
-    assert found is not None
-    return found
+    return contents(query.plan, record)[query.plan.digest]
 
 
 @pytest.mark.parametrize(

@@ -252,6 +252,15 @@ def is_record_type(type_: Type) -> bool:
     return not isinstance(type_, Weighted)
 
 
+def uneven_columns(type_: Type) -> int:
+    """The number of columns of a type that hold texts, or lists that nothing bounds, with their elements."""
+    if isinstance(type_, ListOf):
+        return uneven_columns(type_.element) if type_.bound is not None else 1 + type_.element.values
+    if isinstance(type_, Weighted):
+        return uneven_columns(type_.record)
+    return sum(map(uneven_columns, type_.elements)) if isinstance(type_, TupleOf) else int(type_ == STR)
+
+
 def signature(type_: Type) -> str:
     """The type as text with all that its values can be: nullability (`?`) and bounds included."""
     if isinstance(type_, ListOf):

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from wpinq.errors import PlanError, SessionError, described
-from wpinq.expr.types import STR, ListOf, TupleOf, Type, Weighted
+from wpinq.expr.types import uneven_columns
 from wpinq.expr.values import Value
 from wpinq.expr.work import content_of, work
 from wpinq.kernel.prepare import PreparedMeasurement
@@ -140,52 +140,45 @@ def cost_of(root: Node, keys: int, whole: bool, record: int) -> Cost | PlanWork:
     record : int
         The most that one record of a source holds.
     """
-    taken, bounds, holds = plan_work(root), row_bounds(root), contents(root, record)
-    if taken.rows is None or any(content is None for content in holds.values()):
+    taken, bounds = plan_work(root), row_bounds(root)
+    if taken.rows is None:
         return taken
+    holds = contents(root, record)
     seconds, size = START_SECONDS, START_BYTES
     for step in taken.each:
-        rows = step.rows or 0
-        values, inside, at_once = _handled(step, bounds, holds)
+        rows, values, inside, at_once = _handled(step, bounds, holds)
         seconds += STEP_SECONDS + CALL_SECONDS * step.calls + ROW_SECONDS * rows
         seconds += VALUE_SECONDS * values + FUNCTION_SECONDS * inside
         size += STEP_BYTES + CALL_BYTES * step.calls + ROW_BYTES * rows
         size += VALUE_BYTES * values + FUNCTION_BYTES * at_once
     drawn = keys
     if whole:
-        records, content = bounds[root.digest].records, holds[root.digest]
-        assert records is not None and content is not None  # for each of its rows is handled
-        values = records * (1 + root.type.values) + uneven_columns(root.type) * content.total
+        records = bounds[root.digest].records or 0
+        values = records * (1 + root.type.values) + uneven_columns(root.type) * holds[root.digest].total
         seconds, size = seconds + FETCHED_SECONDS * values, size + FETCHED_BYTES * values
         drawn += records
     return Cost(seconds + DRAWN_SECONDS * drawn, size + DRAWN_BYTES * drawn)
 
 
-def _handled(
-    step: StepWork, bounds: Mapping[bytes, RowBounds], holds: Mapping[bytes, Content | None]
-) -> tuple[int, int, int]:
-    """The values and code points in the rows of a step, in its functions, and in one batch of these."""
-    node, rows = step.node, step.rows or 0
-    below = [holds[child.digest] or NO_CONTENT for child in node.inputs]
-    grouped = isinstance(node.operator, GroupBy)
-    if grouped:  # its rows are those in all prefixes of its groups
-        largest = max(content.largest for content in below)
+def _handled(step: StepWork, bounds: Mapping[bytes, RowBounds], holds: Mapping[bytes, Content]) -> tuple[int, ...]:
+    """The rows of a step; the values and code points in them, in its functions, and in one batch of these."""
+    node, rows, grouped = step.node, step.rows or 0, isinstance(step.node.operator, GroupBy)
+    known = [(below, holds[below.digest]) for below in (*(() if grouped else (node,)), *node.inputs)]
+    largest = max(content.largest for _, content in known)
+    columns = max(uneven_columns(one.type) * content.total for one, content in known)
+    if grouped:  # its rows are those in all prefixes of its groups: what these hold is counted by rows
         columns = uneven_columns(node.type) * rows * largest
-    else:
-        known = [(node, holds[node.digest] or NO_CONTENT), *zip(node.inputs, below, strict=True)]
-        largest = max(content.largest for _, content in known)
-        columns = max(uneven_columns(one.type) * content.total for one, content in known)
     inside = at_once = 0
     for function in functions_of(node, bounds):
         taken, often = work(function.function, (1,) * len(function.of)), function.often or 0
         # a record holds at most the largest content, and all of them together at most the total
         growing, whole = taken.steps - taken.fixed_steps, often * largest
         if function.once:
-            whole = min(whole, below[function.of[0]].total)
+            whole = min(whole, holds[node.inputs[function.of[0]].digest].total)
         inside += often * taken.fixed_steps + whole * growing
         batch = often * AT_ONCE // max(AT_ONCE, (bounds[node.digest].records or 0) if grouped else often)
         at_once += batch * taken.fixed_steps + min(whole, batch * largest) * growing
-    return rows * node.type.values + columns, inside, at_once
+    return rows, rows * node.type.values + columns, inside, at_once
 
 
 def keys_by_size(keys: Collection[Value]) -> int:
@@ -211,11 +204,8 @@ class Content:
     total: int
 
 
-NO_CONTENT = Content(0, 0)
-
-
-def contents(root: Node, record: int) -> dict[bytes, Content | None]:
-    """The content of each step's records, by digest; None where no declaration bounds it.
+def contents(root: Node, record: int) -> dict[bytes, Content]:
+    """The content of each step's records, by digest, of a plan whose rows are bounded.
 
     A column of a source holds at most `record` in one record. A function gives at most a + b times the content of its
     argument, so the total over the rows of a Select or SelectMany is linear in the total below it: a list that is
@@ -223,42 +213,28 @@ def contents(root: Node, record: int) -> dict[bytes, Content | None]:
     """
     rows = row_bounds(root)
 
-    def held(node: Node, inputs: list[Content | None]) -> Content | None:
-        operator, handled = node.operator, rows[node.digest].handled
-        if handled is None or None in inputs:
-            return None
-        known = [content for content in inputs if content is not None]
-        largest = max((content.largest for content in known), default=record)
-        below = sum(content.total for content in known)
-        if isinstance(operator, GroupBy):
-            group = operator.group(rows[node.inputs[0].digest])
-            if group is None:
-                return None
-            largest = max(1, largest)  # of an element
-            largest, below = largest * group, largest * handled  # which are the elements of all lists
+    def held(node: Node, inputs: list[Content]) -> Content:
+        operator, handled = node.operator, rows[node.digest].handled or 0
+        if not uneven_columns(node.type):
+            return Content(0, 0)
+        largest = max((content.largest for content in inputs), default=record)
+        below = sum(content.total for content in inputs)
         grown = [work(function.function, (1,) * len(function.of)).content for function in functions_of(node, rows)]
-        if isinstance(operator, GroupBy):  # without a function, the list itself
-            grown.append((0, 1))
+        if isinstance(operator, GroupBy):  # its lists hold the rows that it handles, each with one element at least
+            largest, below = max(1, largest), max(1, largest) * handled
+            largest *= operator.group(rows[node.inputs[0].digest]) or handled
+            grown.append((0, 1))  # without a function, the list itself
         made = max((fixed + growing * largest for fixed, growing in grown), default=0)
         total = handled * max(largest, made)
         if isinstance(operator, Where | Concat | Union | Intersect | Except | Partition):
             total = min(total, below)
         elif isinstance(operator, GroupBy | Select | SelectMany):
-            calls = handled if isinstance(operator, GroupBy) else rows[node.inputs[0].digest].records or 0
             fixed, growing = (max(parts) for parts in zip(*grown, strict=True))
+            calls = handled if isinstance(operator, GroupBy) else rows[node.inputs[0].digest].records or 0
             total = min(total, calls * fixed + growing * below)
-        return Content(max(largest, made), total) if uneven_columns(node.type) else NO_CONTENT
+        return Content(max(largest, made), total)
 
     return upward(root, held)
-
-
-def uneven_columns(type_: Type) -> int:
-    """The number of columns of a type that hold texts, or lists that nothing bounds, with their elements."""
-    if isinstance(type_, ListOf):
-        return uneven_columns(type_.element) if type_.bound is not None else 1 + type_.element.values
-    if isinstance(type_, Weighted):
-        return uneven_columns(type_.record)
-    return sum(map(uneven_columns, type_.elements)) if isinstance(type_, TupleOf) else int(type_ == STR)
 
 
 def admit(prepared: PreparedMeasurement, keys: Collection[Value], limits: Limits) -> Cost:
