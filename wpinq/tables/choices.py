@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from wpinq.errors import PlanError, described
+from wpinq.errors import PlanError
 from wpinq.expr import catalogue
 from wpinq.expr.nodes import Constant, Expr, Lambda
 from wpinq.expr.trace import Symbol, lift
@@ -26,14 +26,13 @@ from wpinq.inference.intervals import linear_half_widths
 from wpinq.inference.least_squares import isotonic_l2
 from wpinq.measure.answers import Answers
 from wpinq.measure.measurement import Measurement, check_domain
-from wpinq.noise.epsilon import parse_epsilon
 from wpinq.noise.epsilon_text import format_epsilon
 from wpinq.noise.noise_distributions import half_width
 from wpinq.plan.node import Node
 from wpinq.plan.operators import Select
 from wpinq.runtime.arrays import Floats
 from wpinq.sinks.answer_kinds import Kind
-from wpinq.sinks.choose import CONFIDENCE, Choose, ChooseInGroups
+from wpinq.sinks.choose import CONFIDENCE, Choose, ChooseInGroups, parse_quantile
 from wpinq.tables.aggregates import (
     ALL_GROUPS,
     AdditiveAggregate,
@@ -192,7 +191,7 @@ class Quantile(SelectedAggregate):
 
     def __post_init__(self) -> None:
         SelectedAggregate.__post_init__(self)
-        object.__setattr__(self, "q", _share(self.q))
+        object.__setattr__(self, "q", parse_quantile(self.q))
 
     def choice(self) -> Choose:
         return Choose("quantile", self.q)
@@ -224,13 +223,6 @@ class MostCommon(SelectedAggregate):
         return f"most common {self.among}"
 
 
-def _share(q: object) -> Fraction:
-    exact = parse_epsilon(q)
-    if not exact < 1:
-        raise PlanError(f"a quantile lies between 0 and 1, not {described(q)}")
-    return exact
-
-
 # Aggregates of several candidates, from one noisy count of all of them.
 
 
@@ -249,9 +241,9 @@ class Quantiles(OfCandidates, AdditiveAggregate):
         OfCandidates.__post_init__(self)
         if isinstance(self.qs, str) or not isinstance(self.qs, Iterable):
             raise PlanError("Quantiles: the quantiles are a list of numbers, such as [0.25, 0.5, 0.75]")
-        object.__setattr__(self, "qs", tuple(sorted({*map(_share, self.qs)})))
-        if not self.qs:
-            raise PlanError("Quantiles: there is no quantile: give a list, such as [0.25, 0.5, 0.75]")
+        object.__setattr__(self, "qs", tuple(sorted({*map(parse_quantile, self.qs)})))
+        if len({*map(_suffix, self.qs)}) != max(len(self.qs), 1):
+            raise PlanError("Quantiles: give one quantile or more, apart in ten digits, such as [0.25, 0.5, 0.75]")
 
     @property
     def chosen(self) -> bool:
@@ -314,7 +306,7 @@ class Quantiles(OfCandidates, AdditiveAggregate):
         return Estimate(shown[place], shown[min(low, place)], shown[max(high, place)])
 
     def shown(self) -> Columns:
-        return {f"_{float(100 * q):.10g}": ColumnOfTable(self.estimate_type(), True) for q in self.qs}
+        return {_suffix(q): ColumnOfTable(self.estimate_type(), True) for q in self.qs}
 
     def stand_in(self, measurement: Measurement) -> Measurement:
         return measurement if self.chosen else replace(measurement, sink=ReadOff(self._reach))
@@ -330,6 +322,10 @@ class Quantiles(OfCandidates, AdditiveAggregate):
     def description(self) -> str:
         how = "by choices" if self.chosen else "from one noisy count"
         return f"quantiles {', '.join(map(format_epsilon, self.qs))} of {self.among}, {how}"
+
+
+def _suffix(q: Fraction) -> str:
+    return f"_{float(100 * q):.10g}"
 
 
 @lru_cache(maxsize=64)
