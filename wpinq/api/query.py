@@ -30,13 +30,14 @@ from wpinq.plan.node import Node, Planned
 from wpinq.plan.operator import Operator
 from wpinq.plan.properties import plan_properties
 from wpinq.runtime.public import public
-from wpinq.sinks.choose import Choose, parse_quantile
+from wpinq.sinks.choose import Choose
 from wpinq.sinks.clamped import ENDS, NoisyAverage, NoisySum, average_elements, check_range, sum_elements
 from wpinq.sinks.count_above import listing_of
 from wpinq.sinks.geometric import GeometricCount
 from wpinq.sinks.keys import KeyDomain
 from wpinq.sinks.laplace import NoisyCount
 from wpinq.sinks.sink import Sink
+from wpinq.tables.choices import parse_quantile
 from wpinq.tables.aggregates import Aggregate
 from wpinq.tables.grouping import NO_OTHER, GroupKeys, find_groups, joined, selected, unnested, with_columns
 from wpinq.tables.tabulation import Grouping, Split, Table, Tabulation

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -13,10 +12,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from wpinq.errors import AnswersError, EpsilonError, PlanError, described
+from wpinq.errors import AnswersError, PlanError
 from wpinq.expr.types import INT, TupleOf, Type
 from wpinq.expr.values import Value
-from wpinq.noise.epsilon import parse_epsilon
 from wpinq.noise.epsilon_text import format_epsilon
 from wpinq.noise.exact_bernoulli import RandomBytes
 from wpinq.noise.laplace import laplace_scale
@@ -31,14 +29,6 @@ _CODE = b"choice"
 MOST_COMMON = "most common"
 _Q = SinkParameter("q", "number")
 _RENAMED = {"over": "candidates"}
-
-
-def parse_quantile(q: object) -> Fraction:
-    """The quantile that a number or a text means, exactly; PlanError for others."""
-    with suppress(EpsilonError):
-        if (exact := parse_epsilon(q)) < 1:
-            return exact
-    raise PlanError(f"a quantile lies between 0 and 1, not {described(q)}: write q=0.9 for nine in ten")
 
 
 class NoisyChoice(Sink):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -16,7 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from wpinq.errors import PlanError
+from wpinq.errors import EpsilonError, PlanError, described
 from wpinq.expr import catalogue
 from wpinq.expr.nodes import Constant, Expr, Lambda
 from wpinq.expr.trace import Symbol, lift
@@ -26,13 +27,14 @@ from wpinq.inference.intervals import linear_half_widths
 from wpinq.inference.least_squares import isotonic_l2
 from wpinq.measure.answers import Answers
 from wpinq.measure.measurement import Measurement, check_domain
+from wpinq.noise.epsilon import parse_epsilon
 from wpinq.noise.epsilon_text import format_epsilon
 from wpinq.noise.noise_distributions import half_width
 from wpinq.plan.node import Node
 from wpinq.plan.operators import Select
 from wpinq.runtime.arrays import Floats
 from wpinq.sinks.answer_kinds import Kind
-from wpinq.sinks.choose import CONFIDENCE, Choose, ChooseInGroups, parse_quantile
+from wpinq.sinks.choose import CONFIDENCE, Choose, ChooseInGroups
 from wpinq.tables.aggregates import (
     ALL_GROUPS,
     AdditiveAggregate,
@@ -221,6 +223,14 @@ class MostCommon(SelectedAggregate):
     @property
     def description(self) -> str:
         return f"most common {self.among}"
+
+
+def parse_quantile(q: object) -> Fraction:
+    """The quantile that a number or a text means, exactly; PlanError for others."""
+    with suppress(EpsilonError):
+        if (exact := parse_epsilon(q)) < 1:
+            return exact
+    raise PlanError(f"a quantile lies between 0 and 1, not {described(q)}: write q=0.9 for nine in ten")
 
 
 # Aggregates of several candidates, from one noisy count of all of them.
