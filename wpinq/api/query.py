@@ -37,8 +37,8 @@ from wpinq.sinks.geometric import GeometricCount
 from wpinq.sinks.keys import KeyDomain
 from wpinq.sinks.laplace import NoisyCount
 from wpinq.sinks.sink import Sink
-from wpinq.tables.choices import parse_quantile
 from wpinq.tables.aggregates import Aggregate
+from wpinq.tables.choices import parse_quantile
 from wpinq.tables.grouping import NO_OTHER, GroupKeys, find_groups, joined, selected, unnested, with_columns
 from wpinq.tables.tabulation import Grouping, Split, Table, Tabulation
 

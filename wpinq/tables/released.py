@@ -141,9 +141,8 @@ class Table(Saved, Framed):
         confidence : float
             Between 0 and 1: the probability that one interval contains the number without noise.
         """
-        names = tuple(self.tabulation.columns)
-        held = [[key] for key in self.keys] if len(names) == 1 else self.keys
-        found: dict[str, list[Any]] = {name: [key[i] for key in held] for i, name in enumerate(names)}
+        held = [[key] for key in self.keys] if len(self.tabulation.columns) == 1 else self.keys
+        found: dict[str, list[Any]] = {name: [key[i] for key in held] for i, name in enumerate(self.tabulation.columns)}
         for name, columns in self._columns(confidence, ALL_GROUPS):
             found |= {name + end: list(column) for end, column in zip(("", "_low", "_high"), columns, strict=False)}
         return found
