@@ -223,3 +223,27 @@ def test_the_same_confidence_or_less_keeps_the_ends_of_a_choice_and_more_takes_a
     given, less, more = (table.row(0, confidence)["m"] for confidence in (0.95, 0.8, 0.99))
     assert given == less
     assert (more.low, more.high) == (0, 39)
+
+
+def test_quantiles_of_one_name_are_refused() -> None:
+    """One of the columns would be shown under the name of the next."""
+    for wrong in ([0.25, 0.2500000000001, 0.75], []):
+        with pytest.raises(wp.PlanError, match="apart in ten digits"):
+            wp.stats.quantiles("value", wrong, range(7))
+
+
+@for_each("q", [0, 1, -1, 1.5, math.nan, None, True, "x", 1e-300])
+def test_a_wrong_quantile_is_said_to_be_one(q: Any) -> None:
+    for ask in (
+        lambda: wp.quantile("value", q, range(7)),
+        lambda: wp.stats.quantiles("value", [q], range(7)),
+        lambda: THINGS.select("group").quantile(epsilon=1, q=q, candidates=range(7)),
+    ):
+        with pytest.raises(wp.PlanError, match="a quantile lies between 0 and 1"):
+            ask()
+
+
+def test_a_median_of_bools_is_written_as_one() -> None:
+    asked = THINGS.agg(big=wp.median(lambda t: t.group > 1, [False, True]), epsilon=1)
+    table = wp.simulate(asked, {"things": {(3, 1, "a"): 100.0}}, seed=1)
+    assert "true (true to true)" in str(table), str(table)

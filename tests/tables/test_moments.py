@@ -129,3 +129,24 @@ def test_intervals_cover(name: str, draws: int, monkeypatch: pytest.MonkeyPatch)
         for size in (30, 300, 10_000):
             found = moments.measured(name, kind, size, 1.0, draws)
             assert found is None or found.coverage >= 0.95 - 3 * math.sqrt(0.95 * 0.05 / draws) - 1e-9, (kind, size)
+            assert found is None or kind != "binary" or found.width <= 1.5 * found.linear, size
+
+
+def test_a_slope_of_ranges_too_unlike_is_refused() -> None:
+    """Equal ranges of one float are not: a slope of the shares is one of the values."""
+    with pytest.raises(wp.PlanError, match="1e300"):
+        wp.stats.ols("x", 0, 40, "y", 0, 5e-324)
+    assert wp.stats.ols("x", 0, 5e-324, "y", 0, 5e-324).unit == 1
+
+
+def test_a_confidence_beyond_the_draws_has_the_widest_interval() -> None:
+    asked = PEOPLE.by("city", keys=["Oslo"]).agg(epsilon=10, var=wp.stats.var(*X), ols=wp.stats.ols(*Y, *X))
+    table = wp.simulate(asked, {"people": rows(300)}, seed=1)
+    cells = table.row("Oslo", confidence=0.9999)
+    assert (cells["var"].low, cells["var"].high, cells["ols"].low) == (0, 25, None)
+    assert table.row("Oslo", confidence=0.999)["ols"].low is not None
+    for wrong in (0, 1, 2, -1, math.nan, math.inf, "0.95", None):
+        with pytest.raises(wp.AnswersError, match="confidence"):
+            table.row("Oslo", confidence=wrong)  # type: ignore[arg-type]
+    with pytest.raises(wp.AnswersError, match="no interval to draw"):
+        table.plot("ols", confidence=0.9999)

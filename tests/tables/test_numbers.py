@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable
 from typing import Any
 
@@ -116,3 +117,18 @@ def test_a_table_draws_an_aggregate_with_its_intervals() -> None:
         with pytest.raises(wp.AnswersError, match="plot draws an aggregate with intervals: this table has none"):
             _table(m=wp.most_common("age", range(99))).plot(column)
     assert _table(m=wp.median("age", range(99))).plot().get_ylabel() == "m: median, 95 % interval"
+
+
+def test_a_choice_that_is_no_number_is_refused_with_its_interval() -> None:
+    day = Estimate(datetime.date(2026, 1, 2), datetime.date(2026, 1, 1), datetime.date(2026, 1, 3))
+    with pytest.raises(wp.AnswersError, match="is no number"):
+        day * 2
+
+
+def test_keys_by_column_are_no_groups_of_an_open_table() -> None:
+    with wp.Session() as session:
+        session.protect(PEOPLE, [("Oslo", 30)], budget=1)
+        table = session.release(PEOPLE.by("city").agg(n=wp.count(), epsilon=1))
+        with pytest.raises(wp.PlanError, match="a list of public groups"):
+            table.at({"city": ["Oslo"]})
+        assert "more groups" not in table.at(["Oslo", "Rome"]).to_text(rows=-1)

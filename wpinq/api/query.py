@@ -10,7 +10,7 @@ from typing import Any, NoReturn, overload
 
 from wpinq.display.explanation import explain_plan, plan_html
 from wpinq.engines.contract import DEFAULT_ENGINE
-from wpinq.errors import PlanError, described, warn_of_column
+from wpinq.errors import PlanError, warn_of_column
 from wpinq.expr.nodes import Constant, Lambda, make_lambda
 from wpinq.expr.trace import RecordFunction, UserFunction, as_function, lift, trace
 from wpinq.expr.types import CategoryOf, TupleOf, Type
@@ -38,6 +38,7 @@ from wpinq.sinks.keys import KeyDomain
 from wpinq.sinks.laplace import NoisyCount
 from wpinq.sinks.sink import Sink
 from wpinq.tables.aggregates import Aggregate
+from wpinq.tables.choices import parse_quantile
 from wpinq.tables.grouping import NO_OTHER, GroupKeys, find_groups, joined, selected, unnested, with_columns
 from wpinq.tables.tabulation import Grouping, Split, Table, Tabulation
 
@@ -602,10 +603,7 @@ class Query(Planned):
         """
         if isinstance(self.plan.type, CategoryOf):
             raise PlanError("categories are in no order, so they have no quantile: number them first, or most_common")
-        exact = parse_epsilon(q)
-        if not exact < 1:
-            raise PlanError(f"a quantile lies between 0 and 1, not {described(q)}: write q=0.9 for nine in ten")
-        return self._choose(epsilon, candidates, Choose("quantile", exact))
+        return self._choose(epsilon, candidates, Choose("quantile", parse_quantile(q)))
 
     def median(self, epsilon: EpsilonLike, candidates: Iterable[object]) -> ListedMeasurement:
         """A noisy choice of the candidate at the median: `quantile` at 1/2."""

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from wpinq.errors import AnswersError, ExpressionError, PlanError
+from wpinq.errors import AnswersError, ExpressionError
 from wpinq.expr import catalogue
 from wpinq.expr.nodes import Constant, Expr, Lambda, write, write_value
 from wpinq.expr.trace import RecordFunction, Symbol, UserFunction, as_function, lift, trace
@@ -81,7 +81,8 @@ def _ordered(name: str) -> Callable[[Any, float | Estimate], bool]:
 
 
 def _written(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, (int, float, Decimal)) else write_value(value)
+    is_number = isinstance(value, (int, float, Decimal)) and not isinstance(value, bool)
+    return f"{value:.6g}" if is_number else write_value(value)
 
 
 @public
@@ -144,8 +145,8 @@ class Estimate:
         if not isinstance(other, Real):
             return NotImplemented  # type: ignore[no-any-return]  # Python refuses the operator then
         constant = other if isinstance(other, int) else float(other)
-        ends = sorted(change(end, constant) for end in (self.low, self.high) if end is not None)
-        return Estimate(change(self._number, constant), *ends)
+        moved = change(self._number, constant)
+        return Estimate(moved, *sorted(change(end, constant) for end in (self.low, self.high) if end is not None))
 
     def __add__(self, other: float) -> Estimate:
         return self._moved(other, operator.add)
@@ -527,11 +528,6 @@ class Mean(Clamping):
 
     name: ClassVar[str] = "Mean"
     own_parts: ClassVar[tuple[str, ...]] = ENDS
-
-    def __post_init__(self) -> None:
-        Clamping.__post_init__(self)
-        if self.lower == self.upper:
-            raise PlanError("a mean needs lower < upper")
 
     def sink(self) -> NoisyAverage:
         return NoisyAverage(self.lower, self.upper)

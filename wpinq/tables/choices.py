@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -16,7 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from wpinq.errors import PlanError, described
+from wpinq.errors import EpsilonError, PlanError, described
 from wpinq.expr import catalogue
 from wpinq.expr.nodes import Constant, Expr, Lambda
 from wpinq.expr.trace import Symbol, lift
@@ -197,7 +198,7 @@ class Quantile(SelectedAggregate):
 
     def __post_init__(self) -> None:
         SelectedAggregate.__post_init__(self)
-        object.__setattr__(self, "q", _share(self.q))
+        object.__setattr__(self, "q", parse_quantile(self.q))
 
     def choice(self) -> Choose:
         return Choose("quantile", self.q)
@@ -229,11 +230,12 @@ class MostCommon(SelectedAggregate):
         return f"most common {self.among}"
 
 
-def _share(q: object) -> Fraction:
-    exact = parse_epsilon(q)
-    if not exact < 1:
-        raise PlanError(f"a quantile lies between 0 and 1, not {described(q)}")
-    return exact
+def parse_quantile(q: object) -> Fraction:
+    """The quantile that a number or a text means, exactly; PlanError for others."""
+    with suppress(EpsilonError):
+        if (exact := parse_epsilon(q)) < 1:
+            return exact
+    raise PlanError(f"a quantile lies between 0 and 1, not {described(q)}: write q=0.9 for nine in ten")
 
 
 # Aggregates of several candidates, from one noisy count of all of them.
@@ -254,9 +256,9 @@ class Quantiles(OfCandidates, AdditiveAggregate):
         OfCandidates.__post_init__(self)
         if isinstance(self.qs, str) or not isinstance(self.qs, Iterable):
             raise PlanError("Quantiles: the quantiles are a list of numbers, such as [0.25, 0.5, 0.75]")
-        object.__setattr__(self, "qs", tuple(sorted({*map(_share, self.qs)})))
-        if not self.qs:
-            raise PlanError("Quantiles: there is no quantile: give a list, such as [0.25, 0.5, 0.75]")
+        object.__setattr__(self, "qs", tuple(sorted({*map(parse_quantile, self.qs)})))
+        if len({*map(_suffix, self.qs)}) != max(len(self.qs), 1):
+            raise PlanError("Quantiles: give one quantile or more, apart in ten digits, such as [0.25, 0.5, 0.75]")
 
     @property
     def chosen(self) -> bool:
@@ -319,7 +321,7 @@ class Quantiles(OfCandidates, AdditiveAggregate):
         return Estimate(shown[place], shown[min(low, place)], shown[max(high, place)])
 
     def shown(self) -> Columns:
-        return {f"_{float(100 * q):.10g}": ColumnOfTable(self.estimate_type(), True) for q in self.qs}
+        return {_suffix(q): ColumnOfTable(self.estimate_type(), True) for q in self.qs}
 
     def stand_in(self, measurement: Measurement) -> Measurement:
         return measurement if self.chosen else replace(measurement, sink=ReadOff(self._reach))
@@ -335,6 +337,10 @@ class Quantiles(OfCandidates, AdditiveAggregate):
     def description(self) -> str:
         how = "by choices" if self.chosen else "from one noisy count"
         return f"quantiles {', '.join(map(format_epsilon, self.qs))} of {self.among}, {how}"
+
+
+def _suffix(q: Fraction) -> str:
+    return f"_{float(100 * q):.10g}"
 
 
 @lru_cache(maxsize=64)

@@ -345,7 +345,7 @@ def _enumerated(keys: KeyDomain | Iterable[object]) -> Iterable[object]:
 
 def _checked(keys: KeyDomain | Iterable[object], type_: Type, columns: NamedColumns) -> tuple[Value, ...]:
     keys = _enumerated(keys)
-    if isinstance(keys, str) or not isinstance(keys, Iterable):
+    if isinstance(keys, (str, Mapping)) or not isinstance(keys, Iterable):
         raise PlanError(f"by: keys are a list of public groups, not {described(keys)}: keys=[...]")
     warn_of_column(keys, "keys")
     listed = list(keys)

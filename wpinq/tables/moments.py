@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from wpinq.errors import PlanError
 from wpinq.expr.nodes import Lambda
 from wpinq.expr.trace import RecordFunction, Symbol, lift
 from wpinq.measure.answers import Answers
@@ -46,7 +47,11 @@ class Moment(OfColumn, AdditiveAggregate):
 
     The interval is of the statistic of the clamped values. It holds the middle share of `statistic(noisy − noise)`
     over draws of the noise. For a ratio of linear forms that is the test that `clamped` inverts, which is exact; here
-    its coverage is measured (`benchmarks/moments.py`). A draw without a positive variance counts as both ends.
+    its coverage is measured (`benchmarks/moments.py`). A draw without a positive variance counts as both ends, and so
+    do all draws where they are too few for the confidence.
+
+    A total is at least 0. For a slope, a drawn total that is further below 0 than one scale of the noise is taken at
+    that place: it stays below the true one, so of this part it stays on its side (`docs/proofs/means.md`).
 
     Attributes
     ----------
@@ -56,6 +61,8 @@ class Moment(OfColumn, AdditiveAggregate):
         Of the length of each range, in the unit of the statistic.
     offset : float
         What is added to it in this unit.
+    floor : float
+        The least that a drawn total is taken for, in scales of the noise.
     """
 
     parameters: ClassVar[Parameters] = (("column", "function"), ("lower", "real"), ("upper", "real"))
@@ -63,6 +70,7 @@ class Moment(OfColumn, AdditiveAggregate):
     limits: ClassVar[tuple[float, float]]
     powers: ClassVar[tuple[int, ...]]
     offset: ClassVar[float] = 0.0
+    floor: ClassVar[float] = -math.inf
     lower: float
     upper: float
 
@@ -72,6 +80,8 @@ class Moment(OfColumn, AdditiveAggregate):
             sink = NoisyAverage(*check_range(getattr(self, low), getattr(self, high)))  # refused as those of a mean are
             object.__setattr__(self, low, sink.lower)
             object.__setattr__(self, high, sink.upper)
+        if self.unit > 1e300:
+            raise PlanError(f"{self.noun}: the first range is over 1e300 times as wide as the other: widen that")
 
     @property
     def ranges(self) -> list[tuple[Any, float, float]]:
@@ -82,7 +92,8 @@ class Moment(OfColumn, AdditiveAggregate):
     @property
     def unit(self) -> float:
         """What the statistic is multiplied by."""
-        return math.prod((high - low) ** power for (_, low, high), power in zip(self.ranges, self.powers, strict=True))
+        by = [(high - low, power) for (_, low, high), power in zip(self.ranges, self.powers, strict=True)]
+        return math.prod(size**power for size, power in by if power > 0) / math.prod(s**-p for s, p in by if p < 0)
 
     @staticmethod
     @abstractmethod
@@ -118,13 +129,10 @@ class Moment(OfColumn, AdditiveAggregate):
         for start in range(0, parts.shape[1], _GROUPS):
             noisy = parts[:, start : start + _GROUPS, None]
             with np.errstate(all="ignore"):  # of what is none
-                number, drawn = self.statistic(*noisy)[:, 0], self.statistic(*(noisy - draws[:, None, :]))
-            none = np.isnan(drawn)
-            low = np.partition(np.where(none, -np.inf, drawn), rank)[:, rank]
-            high = np.partition(np.where(none, np.inf, drawn), _DRAWS - 1 - rank)[:, _DRAWS - 1 - rank]
-            ends = (
-                np.clip([number, np.fmin(low, number), np.fmax(high, number)], *self.limits) * self.unit + self.offset
-            )
+                drawn = self.statistic(*np.maximum(noisy - draws[:, None, :], self.floor * weights.scale))
+                number, none = self.statistic(*noisy)[:, 0], np.isnan(drawn) | (rank < 1)
+            low, up = (np.partition(np.where(none, -np.inf, end), rank)[:, rank] for end in (drawn, -drawn))
+            ends = np.clip([number, np.fmin(low, number), np.fmax(-up, number)], *self.limits) * self.unit + self.offset
             ends[1:, ~np.isfinite(ends).all(axis=0)] = np.nan
             found[:, start : start + _GROUPS] = ends
         return found[0], found[1], found[2]
@@ -204,8 +212,7 @@ class Std(Var):
 
     @staticmethod
     def statistic(*parts: Floats) -> Floats:
-        found: Floats = np.sqrt(np.maximum(Var.statistic(*parts), 0.0))
-        return found
+        return np.asarray(np.sqrt(np.maximum(Var.statistic(*parts), 0.0)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,8 +260,8 @@ class Corr(Cov):
     @staticmethod
     def statistic(*parts: Floats) -> Floats:
         *table, first, second = parts
-        found: Floats = _covariance(*table) / np.sqrt(_variance(table, first / 2, 1) * _variance(table, second / 2, 2))
-        return found
+        variances = _variance(table, first / 2, 1) * _variance(table, second / 2, 2)
+        return np.asarray(_covariance(*table) / np.sqrt(variances))
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,6 +271,7 @@ class Ols(Cov):
     name: ClassVar[str] = "Ols"
     own_parts: ClassVar[tuple[str, ...]] = (*Cov.own_parts, "spread")
     noun: ClassVar[str] = "slope and intercept"
+    floor: ClassVar[float] = -1.0
     limits: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
     powers: ClassVar[tuple[int, ...]] = (1, -1)
 
@@ -301,5 +309,4 @@ class Intercept(Ols):
     def statistic(self, *parts: Floats) -> Floats:  # type: ignore[override]
         count, start = sum(parts[:4]), self.other_lower / (self.other_upper - self.other_lower)
         mean, other = ((parts[0] + parts[margin]) / count for margin in (1, 2))
-        found: Floats = mean - Ols.statistic(*parts) * (other + start)
-        return found
+        return np.asarray(mean - Ols.statistic(*parts) * (other + start))

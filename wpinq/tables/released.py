@@ -18,6 +18,7 @@ from wpinq.errors import AnswersError, SessionError
 from wpinq.expr.nodes import Lambda, write_value
 from wpinq.expr.types import Type
 from wpinq.expr.values import Value
+from wpinq.inference.checks import confidence_of
 from wpinq.measure.answer_rows import CONFIDENCE, Framed, aligned, arrow_type, arrow_value
 from wpinq.measure.answers import STAMP, Answers, Saved
 from wpinq.measure.group import Compound, R, Unlisted
@@ -118,6 +119,7 @@ class Table(Saved, Framed):
 
     def _columns(self, confidence: float, groups: slice) -> Iterator[tuple[str, Sequence[Sequence[Any]]]]:
         """Each column of some groups: its name, its estimates, and the ends of its intervals."""
+        confidence = confidence_of(confidence)
         for name, aggregate in self.tabulation.aggregates.items():
             left = iter(aggregate.columns(self.answers[name], confidence, groups))
             for suffix, shown in aggregate.shown().items():
@@ -139,10 +141,8 @@ class Table(Saved, Framed):
         confidence : float
             Between 0 and 1: the probability that one interval contains the number without noise.
         """
-        names = tuple(self.tabulation.columns)
-        found: dict[str, list[Any]] = {}
-        for i, name in enumerate(names):
-            found[name] = [key if len(names) == 1 else key[i] for key in self.keys]
+        held = [[key] for key in self.keys] if len(self.tabulation.columns) == 1 else self.keys
+        found: dict[str, list[Any]] = {name: [key[i] for key in held] for i, name in enumerate(self.tabulation.columns)}
         for name, columns in self._columns(confidence, ALL_GROUPS):
             found |= {name + end: list(column) for end, column in zip(("", "_low", "_high"), columns, strict=False)}
         return found
@@ -226,7 +226,7 @@ class Table(Saved, Framed):
         cells = self._cells(confidence)[column]
         held = [(key, cell) for key, cell in zip(self.keys, cells, strict=True) if cell.low is not None]
         if not held:
-            raise AnswersError("there are no groups to draw: list them above a lower threshold, or give some in keys")
+            raise AnswersError("there is no interval to draw: list groups above a lower threshold, or give keys")
         keys, drawn_cells = zip(*held, strict=True)
         title = plain_text(f"{column}: {self.kinds[column]}, {100 * confidence:.10g} % interval")
         by = plain_text(", ".join(self.tabulation.columns))
@@ -246,7 +246,7 @@ class Table(Saved, Framed):
         confidence : float
             The confidence of the intervals.
         """
-        shown = len(self) if rows == 0 else min(rows, len(self))
+        shown = len(self) if rows <= 0 else min(rows, len(self))
         held, words = self.to_columns(confidence), self.kinds
         columns = [[name, *map(write_value, held[name][:shown])] for name in self.tabulation.columns]
         for name, cells in self._cells(confidence, slice(shown)).items():
