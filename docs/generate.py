@@ -72,7 +72,7 @@ def architecture() -> str:
     for (table, rows), lines in zip(tables, sums, strict=True):
         about = f"**{table['name']}**, {lines} of at most {table['limit']} lines. {table['about']}"
         files = " ".join(name for name, _ in rows)
-        parts.append(f"{textwrap.fill(about, 120)}\n\n```text\n{textwrap.fill(files, 120)}\n```\n\n")
+        parts.append(f"{textwrap.fill(about, 120)}\n\n```text\n{textwrap.fill(files, 86)}\n```\n\n")
     parts.append(f"All lists together hold {sum(sums)} lines, of at most {TRUSTED['total']}.\n\n")
     return _LIST.sub(lambda _: "\n" + "".join(parts), (DOCS / "architecture.md").read_text(encoding="utf-8"))
 
