@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 from pygments.lexers import CSharpLexer
+from sphinx.application import Sphinx
 from sphinx.highlighting import lexers
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -31,7 +32,8 @@ project = "wpinq"
 author = "the authors of wpinq"
 html_title = "wpinq"
 html_theme = "furo"
-html_static_path: list[str] = []
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 
 if found := runpy.run_path(str(ROOT / "docs" / "prose.py"))["faults"]():
     raise SystemExit("the prose of the pages is beyond its limits:\n" + "\n".join(found))
@@ -66,3 +68,8 @@ numpydoc_class_members_toctree = False
 autodoc_typehints = "none"  # the parameters are described in the docstrings, in words and units
 autodoc_member_order = "bysource"
 autoclass_content = "class"
+
+
+def setup(app: Sphinx) -> None:
+    """Drops the empty line that ends each doctest in the source."""
+    app.connect("source-read", lambda app, page, source: source.append(source.pop().replace("\n\n```\n", "\n```\n")))

@@ -9,6 +9,7 @@ import ast
 import inspect
 import re
 import sys
+import textwrap
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,8 +27,10 @@ DOCS = ROOT / "docs"
 NOTICE = "<!-- Written by docs/generate.py from the docstrings of the operators: change those, and run it again. -->"
 IMPORTS = ">>> import wpinq as wp", ">>> from wpinq import functions as F"
 
-_ORDINALS = ("first", "second")
+PLAIN = "a function of a record"
+"""The meaning of a parameter that the page does not describe."""
 
+_ORDINALS = ("first", "second")
 
 TRUSTED = tomllib.loads((DOCS / "trusted.toml").read_text(encoding="utf-8"))
 """The files that a reviewer of the promise must read, by table, with the limit of each table in lines of code."""
@@ -67,9 +70,9 @@ def architecture() -> str:
     sums = [sum(lines for _, lines in rows) for _, rows in tables]
     parts = []
     for (table, rows), lines in zip(tables, sums, strict=True):
-        parts.append(f"### {table['name']}: {lines} lines, of at most {table['limit']}\n\n{table['about']}\n\n")
-        listed = "".join(f"{count:4} {name}\n" for name, count in rows)
-        parts.append(f"```text\n{listed}```\n\n")
+        about = f"**{table['name']}**, {lines} of at most {table['limit']} lines. {table['about']}"
+        files = " ".join(name for name, _ in rows)
+        parts.append(f"{textwrap.fill(about, 120)}\n\n```text\n{textwrap.fill(files, 86)}\n```\n\n")
     parts.append(f"All lists together hold {sum(sums)} lines, of at most {TRUSTED['total']}.\n\n")
     return _LIST.sub(lambda _: "\n" + "".join(parts), (DOCS / "architecture.md").read_text(encoding="utf-8"))
 
@@ -101,8 +104,6 @@ def operators() -> str:
 
 # Operators
 
-This page gives the meaning, the signature and the stability of each operator of a query.
-
 ```python
 {imports}
 >>> people = wp.source("people", name=str, age=int)
@@ -114,12 +115,12 @@ WeightedDataset({{36: 2.0}})
 In the formulas, which are those of the paper, `A` is the dataset that the operator is called on and `B` is `other`.
 The weight of a record `x` in `A` is `A(x)`, and `‖A‖` is the sum of all absolute weights.
 
-Every operator is *stable*: the output changes by at most the total change of the inputs. So the cost of a plan is
-counted along its paths ([stability](stability.md)). Each section gives the reason and links to the proof, which also
-bounds the [rounding of floats](proofs/rounding.md).
+Every operator is [*stable*](stability.md): the output changes by at most the total change of the inputs. Each section
+gives the reason and links to the proof, which also bounds the [rounding of floats](proofs/rounding.md).
 
-The method `where` is also called `filter`. [Columns by name](tables.md#columns-by-name) may stand for functions. A join
-by name gives the columns of both sides. A right column gets the suffix `_right` where the left has its name too.
+An argument without a description is {PLAIN}. [Columns by name](tables.md#columns-by-name) may stand for functions. A
+join by name gives the columns of both sides. A right column gets the suffix `_right` where the left has its name too.
+The method `where` is also called `filter`.
 
 {"".join(sections).rstrip()}
 """
@@ -127,8 +128,8 @@ by name gives the columns of both sides. A right column gets the suffix `_right`
 
 def _section(operator: type[Operator]) -> str:
     body, example = _docstring(operator)
-    described = [p for p in operator.parameters if p.kind != "query"]
-    parameters = "".join(f"- `{p.name}`: {_parameter_meaning(p, operator.arity)}\n" for p in described)
+    meanings = {p.name: _parameter_meaning(p, operator.arity) for p in operator.parameters if p.kind != "query"}
+    parameters = "".join(f"- `{name}`: {words}\n" for name, words in meanings.items() if words != PLAIN)
     proof = f"proofs/{re.sub(r'(?<=[a-z])(?=[A-Z])', '_', operator.name).lower()}.md"
     return f"""## {operator.name}
 
@@ -169,7 +170,7 @@ def _parameter_meaning(parameter: Parameter, arity: int) -> str:
     elif arity > 1:
         words = f"a function of a record of the {_ORDINALS[parameter.of[0]]} dataset"
     else:
-        words = "a function of a record"
+        words = PLAIN
     return f"{words} (optional)" if parameter.optional else words
 
 

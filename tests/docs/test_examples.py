@@ -90,7 +90,7 @@ def run_console(block: Block, page: str) -> None:
     from wpinq.cli.main import main
 
     for session in filter(None, re.split(r"^(?=\$ )", block.code, flags=re.M)):
-        command, _, wanted = session.partition("\n")
+        command, _, wanted = session.replace("\\\n", "").partition("\n")
         program, *arguments = shlex.split(command.removeprefix("$ "))
         assert program == "wpinq", f"{page}, line {block.line}: only wpinq can be run"
         printed = io.StringIO()

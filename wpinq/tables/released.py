@@ -303,8 +303,8 @@ class Table(Saved, Framed):
 
     @property
     def _head(self) -> str:
-        stamp = f"{STAMP}; " if self.simulated else ""
-        return f"Table: {stamp}{len(self)} rows, epsilon {format_epsilon(self.tabulation.epsilon)}, intervals of 95 %"
+        size = f"{STAMP}; " * self.simulated + ("1 row" if len(self) == 1 else f"{len(self)} rows")
+        return f"Table: {size}, epsilon {format_epsilon(self.tabulation.epsilon)}, intervals of 95 %"
 
     def __repr__(self) -> str:
         return f"<{self._head}>\n{self.to_text()}"
