@@ -5,8 +5,7 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support.local_spark import database as database
-from tests.support.local_spark import spark as spark
+from tests.support.local_spark import database as database, spark as spark
 
 settings.register_profile("no clock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("no clock")

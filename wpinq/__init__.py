@@ -80,6 +80,7 @@ else:
     _IMPORT = re.compile(r"^    from (\S+) import (\w+) as", re.MULTILINE)
     _HOMES = {name: home for home, name in _IMPORT.findall(Path(__file__).read_text(encoding="utf-8"))}
     __all__ = sorted(_HOMES)
+    #: What to write in place of names that other libraries have.
     _MENDS = {
         **dict.fromkeys(
             ("max", "min"),
@@ -90,7 +91,6 @@ else:
         **dict.fromkeys(("avg", "average"), 'write wp.mean("salary", lower=0, upper=100_000)'),
         **dict.fromkeys(("DataFrame", "read_csv", "from_pandas"), "session.protect(source, data, budget=1) takes data"),
     }
-    """What to write in place of names that other libraries have."""
 
     def __getattr__(name: str) -> Any:
         from wpinq.runtime.public import public_names, unknown_name

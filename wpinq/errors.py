@@ -221,9 +221,9 @@ def described_key(key: object) -> str:
     return repr(key) if isinstance(key, (tuple, date, time, timedelta, Decimal)) else described(key)
 
 
-def shorten(name: str) -> str:
-    """A name as a message quotes it."""
-    return name if len(name) <= 60 else name[:57] + "…"
+def shorten(text: str, most: int = 60) -> str:
+    """A text of so many characters at most, the last of which says that more are left out."""
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def install(extra: str) -> str:

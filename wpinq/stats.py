@@ -6,8 +6,7 @@ A second moment is read off one measurement of products, `docs/proofs/means.md`,
 from __future__ import annotations
 
 from wpinq.expr.trace import RecordFunction
-from wpinq.tables.agg import quantiles as quantiles
-from wpinq.tables.agg import top_k as top_k
+from wpinq.tables.agg import quantiles as quantiles, top_k as top_k
 from wpinq.tables.moments import Corr, Cov, Ols, Std, Var
 
 

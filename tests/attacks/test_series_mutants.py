@@ -14,8 +14,7 @@ from tests.cli import test_publish as published
 from tests.support.mutants import Mutant, planted
 from wpinq.api.running import RunningTotal
 from wpinq.cli import publish
-from wpinq.data import epochs as filters
-from wpinq.data import read, sources
+from wpinq.data import epochs as filters, read, sources
 from wpinq.errors import WpinqError
 from wpinq.expr import epochs
 from wpinq.expr.epochs import Epoch

@@ -17,8 +17,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
-from tests.audit import __main__ as command
-from tests.audit import debits, fits, kills, noisy_choices, plans, sessions
+from tests.audit import __main__ as command, debits, fits, kills, noisy_choices, plans, sessions
 from tests.audit.asked import KINDS
 from tests.audit.bounds import Asked, asked, audit_bounds
 from tests.audit.findings import Part, into_page, markdown

@@ -25,8 +25,7 @@ from pyarrow import parquet
 import wpinq as wp
 from tests.support.declared import declared
 from tests.support.parameters import for_each
-from wpinq.data import EdgeList, read_source
-from wpinq.data import rows as data_rows
+from wpinq.data import EdgeList, read_source, rows as data_rows
 from wpinq.data.facts import _CHECKS, norm
 from wpinq.errors import PlanError, SourceRejected
 from wpinq.expr.declarations import FACTS

@@ -17,8 +17,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sparse
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from pyarrow import parquet
 
 import wpinq as wp

@@ -21,8 +21,7 @@ from tests.support.declared import declared
 from tests.support.parameters import for_each, tenth
 from wpinq.columns import storage
 from wpinq.columns.storage import StoredColumns
-from wpinq.data import read_source
-from wpinq.data import relation as scans
+from wpinq.data import read_source, relation as scans
 from wpinq.errors import SourceRejected
 from wpinq.expr.types import Type
 

@@ -14,8 +14,7 @@ from tests.support.plans import OPERATORS, random_case
 from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.engines.sql.compile import PARTS, Plan
-from wpinq.engines.sql.duckdb import database as duckdb_database
-from wpinq.engines.sql.duckdb import table_cache
+from wpinq.engines.sql.duckdb import database as duckdb_database, table_cache
 from wpinq.engines.sql.duckdb.database import Database
 from wpinq.engines.sql.duckdb.table_cache import TableCache
 from wpinq.engines.sql.engine import SHARED_USES, Batch, shared_steps

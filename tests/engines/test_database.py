@@ -18,8 +18,7 @@ from tests.support.relational import evaluate
 from wpinq import functions as F
 from wpinq.engines import reference
 from wpinq.engines.sql.compile import Compiled
-from wpinq.engines.sql.duckdb import database as keeping
-from wpinq.engines.sql.duckdb import instance, table_cache
+from wpinq.engines.sql.duckdb import database as keeping, instance, table_cache
 from wpinq.engines.sql.duckdb.database import Database
 from wpinq.errors import EvaluationFailed, PlanError
 from wpinq.plan.arithmetic import EXACT

@@ -16,8 +16,7 @@ import pandas as pd
 import polars as pl
 
 import wpinq as wp
-from wpinq import functions as F
-from wpinq import graphs, histograms
+from wpinq import functions as F, graphs, histograms
 from wpinq.cli.main import main
 
 FILES = {

@@ -60,8 +60,7 @@ def _options() -> argparse.Namespace:
 
 def _tested(target: Any, examples: int, seed: int) -> Any:
     """A test of hypothesis, of the same examples in every run."""
-    from hypothesis import HealthCheck, Phase, given, settings
-    from hypothesis import seed as seeded
+    from hypothesis import HealthCheck, Phase, given, seed as seeded, settings
 
     @seeded(seed)
     @settings(

@@ -5,8 +5,7 @@ from types import SimpleNamespace
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from tests.support.parameters import for_each
 from wpinq.errors import AnswersError

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import wpinq as wp
-from wpinq import functions as F
-from wpinq import histograms as h
+from wpinq import functions as F, histograms as h
 from wpinq.histograms.strategy import LinearStrategy
 
 AGES = wp.source("ages", int, weights=True)

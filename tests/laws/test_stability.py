@@ -7,8 +7,7 @@ from fractions import Fraction
 from random import Random
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from tests.support.parameters import tenth
 from tests.support.plans import LEAST_DEPTH, OPERATORS, random_case

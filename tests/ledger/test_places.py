@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from wpinq.errors import LedgerError
-from wpinq.kernel.ledger import backup as backup_module
-from wpinq.kernel.ledger import head_file
+from wpinq.kernel.ledger import backup as backup_module, head_file
 from wpinq.kernel.ledger.accounts import declared_account
 from wpinq.kernel.ledger.backup import backup, restore
 from wpinq.kernel.ledger.ledger import Ledger, Pricing

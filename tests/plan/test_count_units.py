@@ -11,8 +11,7 @@ import pytest
 
 import wpinq as wp
 from tests.support.parameters import for_each
-from wpinq import functions as F
-from wpinq import graphs
+from wpinq import functions as F, graphs
 from wpinq.api.query import Query
 from wpinq.graphs.tags import half_edges
 from wpinq.plan.domain import Counted, NoCount

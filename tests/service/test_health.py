@@ -13,8 +13,7 @@ import httpx
 import pytest
 
 from tests.service.conftest import Peopled
-from tests.service.test_channels import asked as worked
-from tests.service.test_channels import raising
+from tests.service.test_channels import asked as worked, raising
 from tests.service.test_proxies import OTHER, Ask, asked
 from tests.service.test_requests import told
 from tests.service.test_revocation import HeldChannel

@@ -18,8 +18,7 @@ import pytest
 
 import wpinq as wp
 from tests.support.parameters import for_each, tenth
-from wpinq import functions as F
-from wpinq import graphs
+from wpinq import functions as F, graphs
 from wpinq.api.simulate import weights_of
 from wpinq.cli.main import main
 from wpinq.columns.records import fetch

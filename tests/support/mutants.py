@@ -15,8 +15,7 @@ from typing import Any
 
 import pytest
 
-from wpinq.plan import node as nodes
-from wpinq.plan import properties
+from wpinq.plan import node as nodes, properties
 from wpinq.plan.operators import Concat, GroupBy, Intersect, Join, Select, Shave, Source, Union, join, select_many
 from wpinq.plan.operators.families import Combination, Extreme
 from wpinq.plan.properties import plan_properties

@@ -16,8 +16,7 @@ from tests.support.parameters import for_each
 from wpinq.api.query import Query
 from wpinq.errors import AnswersError, PlanError
 from wpinq.graphs import Bounds, fit_graph, read_edges
-from wpinq.graphs.synthesis import find_method, graph_statistics
-from wpinq.graphs.synthesis import tags as tag_method
+from wpinq.graphs.synthesis import find_method, graph_statistics, tags as tag_method
 from wpinq.graphs.synthesis.estimates import (
     DegreeClasses,
     Field,

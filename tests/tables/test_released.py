@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
-from wpinq import functions as F
-from wpinq import graphs
+from wpinq import functions as F, graphs
 from wpinq.api.query import Query
 from wpinq.cli.main import main
 from wpinq.measure.answers import Answers

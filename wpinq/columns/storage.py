@@ -260,7 +260,7 @@ def _increases(table: Any) -> bool:
     """Whether each row is greater than the one before it, by its integers that are never null."""
     import numpy as np
 
-    places = [i for i, column in enumerate(table.columns) if _is_plain_integer(column)]
+    places = [i for i, column in enumerate(table.columns) if str(column.type) == "int64" and not column.null_count]
     before: list[Any] = []
     for piece in table.to_batches():
         columns = [_numbers(piece.column(i), np.int64) for i in places]
@@ -270,10 +270,6 @@ def _increases(table: Any) -> bool:
                 return False
             before = [column[-1:] for column in columns]
     return bool(places)
-
-
-def _is_plain_integer(column: Any) -> bool:
-    return str(column.type) == "int64" and not column.null_count
 
 
 def _greater(columns: list[Any]) -> bool:

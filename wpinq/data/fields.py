@@ -16,16 +16,8 @@ from typing import Any
 
 from wpinq.columns.storage import opened
 from wpinq.columns.unlinked_file import quoted
-from wpinq.data.files import (
-    as_csv,
-    check_delimiter,
-    csv_names,
-    identities,
-    open_file,
-    parquet_columns,
-    parquet_files,
-    unread_format,
-)
+from wpinq.data import files as data_files
+from wpinq.data.files import as_csv, check_delimiter, csv_names, identities, open_file, parquet_columns, parquet_files
 from wpinq.data.kinds import CSV_TEXT, ColumnKind, NoType, duckdb_kind, proposed_field, type_of_kind
 from wpinq.data.relation import computed
 from wpinq.data.sources import dtype_name, is_no_table, library_of, of_spark
@@ -183,7 +175,7 @@ def _of_path(data: str | os.PathLike[str]) -> Columns:
             _, names, kinds = parquet_columns(connection, path, files[:1], stack)
             return Columns("parquet", names, list(map(duckdb_kind, kinds)))
     raise SourceRejected(
-        unread_format(path)
+        data_files.unread_format(path)
         or f"{path} says no types of its columns, for it is neither .csv, .csv.gz nor .parquet by its name, nor a tsv "
         "file with a line of names: declare the two fields of an edge list yourself, as src=int, dst=int"
     )

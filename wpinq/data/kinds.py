@@ -202,9 +202,7 @@ def duckdb_kind(kind: Any) -> ColumnKind:
         return [duckdb_kind(kind.children[0][1])]
     if kind.id == "struct":
         return {name: duckdb_kind(child) for name, child in kind.children}
-    if kind.id == "decimal":
-        return f"decimal({dict(kind.children)['scale']})"
-    return str(kind.id)
+    return f"decimal({dict(kind.children)['scale']})" if kind.id == "decimal" else str(kind.id)
 
 
 def type_of_kind(kind: ColumnKind, library: str, questions: list[str]) -> types.Type:

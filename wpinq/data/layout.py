@@ -136,9 +136,7 @@ def _identified(value: object, type_: Type) -> Value:
     declared = INT if type_ == INT_ID else STR if type_ == STR_ID else kind
     if isinstance(value, bool) or not isinstance(value, (int, str)) or kind != declared:
         raise UnfitValue(f"a value that is not of type {type_}")
-    if type_ != ID:
-        return normalize(value, kind)
-    return f"{kind} {normalize(value, kind)}"
+    return f"{kind} {normalize(value, kind)}" if type_ == ID else normalize(value, kind)
 
 
 def _proven_list(column: Sequence[Any], type_: Type) -> list[Value] | None:

@@ -268,7 +268,7 @@ def people_dataset(connection: Any, relation: Relation, declared: Source, person
     times = _ONCE if repeats == "drop" else "m"
 
     def dataset(rows: str) -> str:
-        owned = f"SELECT *, {_whose(type_, person)} AS p FROM ({rows}) AS rows"
+        owned = f"SELECT *, c{leaf_of(person.identified(type_), person.column)} AS p FROM ({rows}) AS rows"
         each = f"SELECT p, {names}, {times} AS m FROM ({counted(owned, type_)}) AS counted"
         distinct = f"c{leaf_of(type_, once)}" if (once := getattr(declared.epoch, "distinct", "")) else ""
         kept = kept_of(f"({each})", type_, person.at_most, DUCKDB, distinct=distinct)
@@ -299,11 +299,6 @@ def leaf_of(row: Type, name: str) -> int:
     """The first column of a field, among those of a row."""
     assert isinstance(row, TupleOf)
     return sum(len(column_names(element)) for element in row.elements[: row.names.index(name)])
-
-
-def _whose(type_: Type, person: Person) -> str:
-    """The column of the ids, among those of the rows as they are offered."""
-    return f"c{leaf_of(person.identified(type_), person.column)}"
 
 
 def _check_lists(connection: Any, held: StoredColumns, facts: frozenset[str]) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from wpinq.display.html import Explanation, render
 from wpinq.engines.contract import DEFAULT_ENGINE, find_engine
-from wpinq.errors import PlanError
+from wpinq.errors import PlanError, shorten
 from wpinq.expr.nodes import Constant, Lambda, show, write_public
 from wpinq.noise.epsilon_text import format_epsilon, format_factor
 from wpinq.plan.demand import JOIN_OF_PEOPLE, charges, joins_tables
@@ -133,7 +133,7 @@ def describe(node: Node) -> str:
         elif value is not None:
             inside.append(f"{item.name}: {value!r}" if item.name in ("limit", "divisor") else repr(value))
     text = f"{operator.name}({', '.join(inside)})"
-    return text if len(text) <= COLUMN_LIMIT else text[: COLUMN_LIMIT - 1] + "…"
+    return shorten(text, COLUMN_LIMIT)
 
 
 def _weight(weight: Fraction) -> str:
@@ -348,12 +348,8 @@ def _box(node: Node, root: Node, middle: float, y: float) -> dict[str, Any]:
         "source": source,
         "root": node is root,
         "whole": f"{whole}: {node.type}; weight left {step.weight_left}",
-        "name": _short_plan_picture(name),
+        "name": shorten(name, _LONGEST),
         "used": used,
-        "arguments": "" if source else _short_plan_picture(inside.removesuffix(")")),
-        "type": _short_plan_picture(str(node.type)),
+        "arguments": "" if source else shorten(inside.removesuffix(")"), _LONGEST),
+        "type": shorten(str(node.type), _LONGEST),
     }
-
-
-def _short_plan_picture(text: str) -> str:
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"

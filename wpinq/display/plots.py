@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 
 from wpinq.display.html import STAMP
-from wpinq.errors import AnswersError, install
+from wpinq.errors import AnswersError, install, shorten
 from wpinq.expr.nodes import write_value
 from wpinq.expr.types import TupleOf
 from wpinq.noise.epsilon_text import format_epsilon
@@ -204,7 +204,7 @@ def _key_name(answers: Plottable) -> str:
 def _name_places(axes: Axes, labels: list[str]) -> None:
     from matplotlib.ticker import FixedLocator, FuncFormatter
 
-    short = [text if len(text) <= _LONGEST_LABEL else text[: _LONGEST_LABEL - 1] + "…" for text in labels]
+    short = [shorten(text, _LONGEST_LABEL) for text in labels]
     axes.xaxis.set_major_locator(FixedLocator(range(len(short)), nbins=_MOST_LABELS))
 
     def name(place: float, _: object) -> str:

@@ -19,7 +19,7 @@ from decimal import Decimal
 from operator import attrgetter, is_
 from typing import Any, Protocol, TypeVar
 
-from wpinq.errors import ExpressionError
+from wpinq.errors import ExpressionError, shorten
 from wpinq.expr.types import CategoryOf, DecimalOf, ListOf, Logical, TupleOf, Type, physical, signature
 from wpinq.expr.values import Value, canonical_bytes, to_text
 
@@ -267,10 +267,9 @@ class TooDeep(Exception):
 def show(expr: Expr) -> str:
     """The expression for people: what nests too deep is cut to an ellipsis."""
     try:
-        text = write(expr)
+        return shorten(write(expr), 200)
     except TooDeep:
         return "…"
-    return text if len(text) <= 200 else text[:197] + "…"
 
 
 def write(expr: Expr) -> str:
@@ -308,9 +307,7 @@ def write_constant(value: object, type_: Type | None = None, *, lists: bool = Tr
         return f"{'decimal' if isinstance(type_, DecimalOf) else type_}({text})"
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, str):
-        return quote(value)
-    return repr(value)
+    return quote(value) if isinstance(value, str) else repr(value)
 
 
 def write_value(value: object) -> str:

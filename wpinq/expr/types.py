@@ -253,7 +253,7 @@ def is_record_type(type_: Type) -> bool:
 
 
 def uneven_columns(type_: Type) -> int:
-    """The number of columns of a type that hold texts, or lists that nothing bounds, with their elements."""
+    """The number of columns that hold texts or unbounded lists, with their elements."""
     if isinstance(type_, ListOf):
         return uneven_columns(type_.element) if type_.bound is not None else 1 + type_.element.values
     if isinstance(type_, Weighted):

@@ -389,9 +389,7 @@ def order_key(value: Value) -> tuple[Any, ...]:
     """The sort key of values of one type: null first, then by value, then by position."""
     if value is None:
         return (0,)
-    if isinstance(value, tuple):
-        return (1, *(order_key(item) for item in value))
-    return (1, value)
+    return (1, *map(order_key, value)) if isinstance(value, tuple) else (1, value)
 
 
 def canonical_bytes(value: Value, type_: types.Type) -> bytes:

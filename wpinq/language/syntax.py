@@ -10,9 +10,7 @@ import unicodedata
 from dataclasses import dataclass
 from fractions import Fraction
 
-from wpinq.errors import LanguageError
-from wpinq.errors import shorten as shorten
-from wpinq.errors import suggest as suggest
+from wpinq.errors import LanguageError, shorten as shorten, suggest as suggest
 from wpinq.expr.types import Type
 
 

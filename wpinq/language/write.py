@@ -23,8 +23,7 @@ from wpinq.language.tables import write_marginals, write_table
 from wpinq.marginals.tabulation import MarginalTabulation
 from wpinq.measure.measurement import Measurement
 from wpinq.noise.epsilon_text import format_epsilon
-from wpinq.plan.node import Node, topological
-from wpinq.plan.node import sources as check_sources
+from wpinq.plan.node import Node, sources as check_sources, topological
 from wpinq.plan.operator import Operator
 from wpinq.plan.operators import Source
 from wpinq.tables.tabulation import Tabulation

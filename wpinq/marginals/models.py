@@ -17,9 +17,7 @@ from wpinq.inference.checks import confidence_of, count_of, is_one_of, sequence_
 from wpinq.inference.intervals import linear_half_widths
 from wpinq.marginals import joint_model
 from wpinq.marginals.cells import Attributes, MeasuredView, View
-from wpinq.marginals.joint_model import FitTarget
-from wpinq.marginals.joint_model import FullTable as FullTable
-from wpinq.marginals.joint_model import JointModel as JointModel
+from wpinq.marginals.joint_model import FitTarget, FullTable as FullTable, JointModel as JointModel
 from wpinq.marginals.residual_basis import ConsistentMarginals
 from wpinq.runtime.arrays import Floats, Integers
 

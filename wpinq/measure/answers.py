@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from wpinq.display.html import STAMP as STAMP
-from wpinq.display.html import Cell, interval_bar, interval_scale, render
+from wpinq.display.html import STAMP as STAMP, Cell, interval_bar, interval_scale, render
 from wpinq.errors import AnswersError, WpinqError, described
 from wpinq.expr.nodes import write_value
 from wpinq.expr.types import FLOAT, TupleOf, Type, physical

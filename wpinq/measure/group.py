@@ -11,8 +11,7 @@ from wpinq.display.html import Explanation, ShownAsText
 from wpinq.engines.contract import DEFAULT_ENGINE
 from wpinq.errors import SessionError
 from wpinq.measure.accuracy import accuracy as accuracy_of
-from wpinq.measure.bill import Bill, Request
-from wpinq.measure.bill import bill as bill_of
+from wpinq.measure.bill import Bill, Request, bill as bill_of
 from wpinq.measure.measurement import Measurement
 from wpinq.runtime.public import public
 from wpinq.sinks.answer_kinds import Kind

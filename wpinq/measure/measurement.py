@@ -18,8 +18,7 @@ from wpinq.expr.nodes import digest_of
 from wpinq.expr.types import Type
 from wpinq.expr.values import Value, canonical_bytes_of
 from wpinq.measure.accuracy import accuracy as accuracy_of
-from wpinq.measure.bill import Request
-from wpinq.measure.bill import bill as bill_of
+from wpinq.measure.bill import Request, bill as bill_of
 from wpinq.measure.prepaid import Prepaid
 from wpinq.noise.epsilon import parse_epsilon
 from wpinq.plan.demand import charges

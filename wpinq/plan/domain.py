@@ -19,8 +19,7 @@ from wpinq.errors import PlanError, described
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda, Variable, walk
 from wpinq.expr.types import BOOL, CategoryOf, TupleOf, Type
 from wpinq.expr.values import Value
-from wpinq.plan.sensitivity.change import Term
-from wpinq.plan.sensitivity.change import record as record_of
+from wpinq.plan.sensitivity.change import Term, record as record_of
 from wpinq.plan.sensitivity.weights import Fields, at_key, least
 
 #: The most values that are inferred; beyond it a domain must be given.

@@ -173,9 +173,7 @@ def _argument_to_json(value: Any) -> Json:
         return {"epoch": {name: part for name, part in asdict(value).items() if name not in ("each", "total")}}
     if isinstance(value, Sizes):
         return {"sizes": {"records": value.records, "keys": [[list(names), most] for names, most in value.keys]}}
-    if isinstance(value, tuple):
-        return {"texts": list(value)}
-    return {"value": value}
+    return {"texts": list(value)} if isinstance(value, tuple) else {"value": value}
 
 
 def ratio_from_json(data: Json) -> Fraction:

@@ -20,13 +20,11 @@ from wpinq.errors import LedgerError, WpinqError
 from wpinq.kernel.ledger.accounts import MARK
 from wpinq.language.write import write_source
 from wpinq.noise.epsilon import NANO
-from wpinq.service import schemas
+from wpinq.service import schemas, users as user_store
 from wpinq.service.dispatcher import Check, Dispatcher
 from wpinq.service.errors import Refusal, log, refusal_of
 from wpinq.service.middleware import METRICS, PREFIX
 from wpinq.service.users import ANALYST, CURATOR, User, UsersError, admit, set_budgets
-from wpinq.service.users import remove as remove_user
-from wpinq.service.users import renew as renew_token
 
 # Dependencies of the routes: the user of a request, by role, and the dispatcher.
 
@@ -188,13 +186,13 @@ def set_analyst_budgets(
 def renew(
     name: KnownName, user: CuratorUser, dispatcher: Dispatching, days: schemas.TokenDays = None, roll: bool = False
 ) -> schemas.TokenResponse:
-    token = renew_token(dispatcher.users, dispatcher.ledger, name, user.name, days, roll)
+    token = user_store.renew(dispatcher.users, dispatcher.ledger, name, user.name, days, roll)
     return schemas.TokenResponse(name=name, token=token)
 
 
 @router.delete("/users/{name}", summary="Revoke the token of a user (curator)", status_code=204)
 def remove(name: KnownName, user: CuratorUser, dispatcher: Dispatching) -> None:
-    remove_user(dispatcher.users, dispatcher.ledger, name, user.name)
+    user_store.remove(dispatcher.users, dispatcher.ledger, name, user.name)
 
 
 @router.post("/resume", summary="Resume the sources of an account that a failure suspended (curator)")

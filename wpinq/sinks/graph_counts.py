@@ -26,8 +26,7 @@ from wpinq.plan.node import Node, sources, topological
 from wpinq.plan.operators import Concat, Select, Source, Union, Where
 from wpinq.plan.properties import plan_properties
 from wpinq.sinks import graph_ladders
-from wpinq.sinks.answer_kinds import COUNT as COUNTED
-from wpinq.sinks.answer_kinds import Kind, NotStated, Stated
+from wpinq.sinks.answer_kinds import COUNT as COUNTED, Kind, NotStated, Stated
 from wpinq.sinks.graph_ladders import SimpleGraph, simple_graph
 from wpinq.sinks.sink import Output, PublicKeys, Sink, register
 from wpinq.sinks.syntax import EPSILON, Measured, SinkParameter, SinkSyntax, Written

@@ -37,18 +37,9 @@ from wpinq.plan.operators import Select, SelectMany, Shave, Where
 from wpinq.plan.work import counted
 from wpinq.runtime.arrays import Floats
 from wpinq.runtime.public import public
+from wpinq.sinks import clamped
 from wpinq.sinks.answer_kinds import WEIGHT, Kind, Stated, kind_of_weights
-from wpinq.sinks.clamped import (
-    ENDS,
-    ClampedSink,
-    NoisyAverage,
-    NoisySum,
-    average_elements,
-    check_range,
-    interval_of_ends,
-    mean_of_ends,
-    sum_elements,
-)
+from wpinq.sinks.clamped import ENDS, ClampedSink, NoisyAverage, NoisySum, check_range, interval_of_ends, mean_of_ends
 from wpinq.sinks.laplace import NoisyCount
 from wpinq.sinks.sink import PublicKeys
 from wpinq.tables.grouping import Groups
@@ -504,7 +495,7 @@ class Sum(Clamping):
         return NoisySum(self.lower, self.upper)
 
     def own_plan(self, groups: Groups) -> Node:
-        function = sum_elements(self.value, self.lower, self.upper, partial(groups.label, alone=True))
+        function = clamped.sum_elements(self.value, self.lower, self.upper, partial(groups.label, alone=True))
         return extended(groups.plan, SelectMany, function=function)
 
     def factors(self, measurement: Measurement) -> tuple[float, float]:
@@ -533,7 +524,7 @@ class Mean(Clamping):
         return NoisyAverage(self.lower, self.upper)
 
     def own_plan(self, groups: Groups) -> Node:
-        function = average_elements(self.value, self.lower, self.upper, groups.label)
+        function = clamped.average_elements(self.value, self.lower, self.upper, groups.label)
         return extended(groups.plan, SelectMany, function=function)
 
     def estimates(self, parts: Floats, weights: Answers, confidence: float) -> tuple[Floats, Floats, Floats]:

@@ -256,8 +256,9 @@ class Quantiles(OfCandidates, AdditiveAggregate):
         OfCandidates.__post_init__(self)
         if isinstance(self.qs, str) or not isinstance(self.qs, Iterable):
             raise PlanError("Quantiles: the quantiles are a list of numbers, such as [0.25, 0.5, 0.75]")
-        object.__setattr__(self, "qs", tuple(sorted({*map(parse_quantile, self.qs)})))
-        if len({*map(_suffix, self.qs)}) != max(len(self.qs), 1):
+        qs = tuple(sorted({*map(parse_quantile, self.qs)}))
+        object.__setattr__(self, "qs", qs)
+        if len({*map(_suffix, qs)}) != max(len(qs), 1):
             raise PlanError("Quantiles: give one quantile or more, apart in ten digits, such as [0.25, 0.5, 0.75]")
 
     @property

@@ -28,8 +28,7 @@ from wpinq.plan.node import Node
 from wpinq.plan.operators import Select
 from wpinq.plan.properties import plan_properties
 from wpinq.sinks.count_above import Listing, listing_of
-from wpinq.sinks.keys import CheckedKeys, GivenKeys, KeyDomain, ProductKeys, key_domain
-from wpinq.sinks.keys import product as product_of
+from wpinq.sinks.keys import CheckedKeys, GivenKeys, KeyDomain, ProductKeys, key_domain, product as product_of
 
 # --- functions of records by the names of columns ---------------------------------------------------------------------
 
@@ -331,9 +330,7 @@ def _listed(
         return _public(plan, _key_of(columns)) if keys is None else _checked(keys, type_, columns)
     _check_columns(keys, columns)
     each = {name: _of_column(plan, name, columns[name], traced[name].type, keys) for name in columns}
-    if len(each) == 1:
-        return next(iter(each.values()))
-    return tuple(product(*each.values()))
+    return next(iter(each.values())) if len(each) == 1 else tuple(product(*each.values()))
 
 
 def _enumerated(keys: KeyDomain | Iterable[object]) -> Iterable[object]:

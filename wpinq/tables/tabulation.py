@@ -23,8 +23,7 @@ from wpinq.sinks.count_above import listing_from_json
 from wpinq.tables.agg import AGGREGATES
 from wpinq.tables.aggregates import Aggregate, ends_of, measured_together
 from wpinq.tables.grouping import NO_OTHER, Groups, find_groups
-from wpinq.tables.released import Table as Table
-from wpinq.tables.released import Tabulation as Tabulation
+from wpinq.tables.released import Table as Table, Tabulation as Tabulation
 
 #: The share of epsilon that each aggregate gets, as numbers in proportion; equal ones unless given.
 Split = Mapping[str, object] | None

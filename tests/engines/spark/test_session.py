@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
-from wpinq import functions as F
-from wpinq import graphs
+from wpinq import functions as F, graphs
 from wpinq.engines.sql.script import SqlStatement
 from wpinq.engines.sql.spark import session
 from wpinq.engines.sql.spark.cluster import SparkDatabase

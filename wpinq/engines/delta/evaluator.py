@@ -139,9 +139,7 @@ class _KeyedKernel(Kernel):
 
 def settle(weight: Weight) -> Weight | None:
     """The weight, or None where it is 0 or, for a float, dust that cancellation left."""
-    if weight == 0 or (isinstance(weight, float) and abs(weight) < DUST):
-        return None
-    return weight
+    return None if weight == 0 or (isinstance(weight, float) and abs(weight) < DUST) else weight
 
 
 class _JoinKernel(_KeyedKernel):

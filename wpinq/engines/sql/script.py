@@ -9,9 +9,7 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from wpinq.columns.records import column_names
-from wpinq.engines.sql import blocks as b
-from wpinq.engines.sql import sums
-from wpinq.engines.sql import terms as t
+from wpinq.engines.sql import blocks as b, sums, terms as t
 from wpinq.engines.sql.dialect import Dialect
 from wpinq.engines.sql.emit import Emitter, narrowed
 from wpinq.expr.nodes import digest_of

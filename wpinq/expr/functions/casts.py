@@ -11,22 +11,10 @@ from typing import Any
 from wpinq.errors import ExpressionError, described
 from wpinq.expr import decimals, definition, types
 from wpinq.expr.build import call, constant, listed, static_int, static_text, stored
-from wpinq.expr.catalogue import promote
-from wpinq.expr.catalogue import to_float as number_to_float
+from wpinq.expr.catalogue import promote, to_float as number_to_float
 from wpinq.expr.decimals import below, both, choose, joined, minus, no, over, part, plus, rest, same, times
 from wpinq.expr.declare import derived, function, in_python, primitive
-from wpinq.expr.definition import (
-    Amount,
-    Amounts,
-    CallAttributes,
-    Mistyped,
-    Types,
-    TypingRule,
-    expect,
-    fit_number,
-    handled,
-    most,
-)
+from wpinq.expr.definition import Amount, Amounts, Mistyped, Types, expect, fit_number, handled, most
 from wpinq.expr.nodes import Constant, Expr, show
 from wpinq.expr.temporal import MOMENTS, civil, days_of, kept
 from wpinq.expr.types import BOOL, FLOAT, INT, STR, Type
@@ -39,8 +27,8 @@ _PLAIN_INT = re.compile(r"[+-]?[0-9]{1,19}", re.ASCII)
 _PLAIN_FLOAT = re.compile(r"[+-]?([0-9]{1,400}(\.[0-9]{0,400})?|\.[0-9]{1,400})([eE][+-]?[0-9]{1,5})?", re.ASCII)
 
 
-def _cast_to(target: Type, *sources: Type) -> TypingRule:
-    def typing(given: Types, attributes: CallAttributes) -> Type:
+def _cast_to(target: Type, *sources: Type) -> definition.TypingRule:
+    def typing(given: Types, attributes: definition.CallAttributes) -> Type:
         expect(given, *sources, what=f"only {', '.join(map(str, sources))} can be cast to {target}")
         lossless = (given[0], target) in ((BOOL, INT), (INT, FLOAT), (INT, STR), (BOOL, STR), (STR, STR))
         return target.with_nullable(given[0].nullable or not (lossless or given[0] == target))

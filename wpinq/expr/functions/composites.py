@@ -12,18 +12,7 @@ from wpinq.expr import build, catalogue, definition
 from wpinq.expr.build import call, constant, fields, static_int
 from wpinq.expr.compile import EMPTY_LAST, INNER_LEVEL, first_of, of_one
 from wpinq.expr.declare import Column, applied, derived, in_python, primitive
-from wpinq.expr.definition import (
-    Amounts,
-    CallAttributes,
-    Mistyped,
-    Types,
-    expect,
-    handled,
-    list_type,
-    most,
-    moved,
-    strict,
-)
+from wpinq.expr.definition import Amounts, CallAttributes, Mistyped, Types, handled, list_type, most, moved, strict
 from wpinq.expr.nodes import Expr, Lambda, Variable, make_lambda
 from wpinq.expr.trace import Symbol, lift
 from wpinq.expr.types import FLOAT, INT, NULL, STR, ListOf, TupleOf, Type, Weighted, is_record_type, unify
@@ -41,7 +30,7 @@ def _list(types: Types, attributes: CallAttributes) -> Type:
 
 
 def _element(types: Types, attributes: CallAttributes) -> Type:
-    expect(types[1:], INT, what="an index must be int")
+    definition.expect(types[1:], INT, what="an index must be int")
     if types[0] == STR:
         raise Mistyped("a string has no elements: use F.substring(text, start, length)")
     element = list_type(types[0]).element
@@ -63,7 +52,7 @@ def _length(types: Types, attributes: CallAttributes) -> Type:
 
 
 def _range_type(types: Types, attributes: CallAttributes) -> Type:
-    expect(types, INT, what="a range takes integers")
+    definition.expect(types, INT, what="a range takes integers")
     (limit,) = attributes
     if limit is not None and not (type(limit) is int and 0 <= limit <= definition.LIST_LIMIT):
         raise Mistyped(f"the limit of a range must lie between 0 and {definition.LIST_LIMIT:,}")
@@ -111,7 +100,7 @@ def _one_after_another(lists: tuple[Value, ...]) -> Value:
 
 def _weighted(types: Types, attributes: CallAttributes) -> Type:
     record, weight = types
-    expect((weight,), FLOAT, what="a weight must be a number")
+    definition.expect((weight,), FLOAT, what="a weight must be a number")
     if not is_record_type(record):
         raise Mistyped(f"a record cannot hold {record}")
     return Weighted(record)

@@ -39,8 +39,7 @@ from wpinq.noise.epsilon_text import EpsilonLike
 from wpinq.plan.node import topological
 from wpinq.runtime.arrays import Floats
 from wpinq.sinks.answer_kinds import Stated
-from wpinq.sinks.graph_counts import COUNT as COUNTED
-from wpinq.sinks.graph_counts import TriangleCount
+from wpinq.sinks.graph_counts import COUNT as COUNTED, TriangleCount
 
 # --- triangles, clustering and assortativity, by draws of the curves --------------------------------------------------
 

@@ -161,7 +161,7 @@ def cost_of(root: Node, keys: int, whole: bool, record: int) -> Cost | PlanWork:
 
 
 def _handled(step: StepWork, bounds: Mapping[bytes, RowBounds], holds: Mapping[bytes, Content]) -> tuple[int, ...]:
-    """The rows of a step; the values and code points in them, in its functions, and in one batch of these."""
+    """The rows of a step; the values in them, in its functions, and in one batch of these."""
     node, rows, grouped = step.node, step.rows or 0, isinstance(step.node.operator, GroupBy)
     known = [(below, holds[below.digest]) for below in (*(() if grouped else (node,)), *node.inputs)]
     largest = max(content.largest for _, content in known)
@@ -190,7 +190,7 @@ def keys_by_size(keys: Collection[Value]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The code points of texts and the elements of unbounded lists, in the largest column of records.
+    """The code points and the elements of unbounded lists, in the largest column of records.
 
     Attributes
     ----------

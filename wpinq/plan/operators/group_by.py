@@ -16,8 +16,8 @@ from wpinq.plan.arithmetic import SUM_ROUNDING_UNITS, Arithmetic, Weight, Weight
 from wpinq.plan.domain import KEYS_LIMIT, Counted, Domain, Inference, NoCount, RowBounds, Sized, both, kept, times
 from wpinq.plan.operator import InputChange, Parameter, Parameters, function_type, register
 from wpinq.plan.operators.families import Keyed
+from wpinq.plan.sensitivity import change as changes
 from wpinq.plan.sensitivity.change import UNKNOWN, Change, ChangeBounds, Term, added, any_record, applied, matching
-from wpinq.plan.sensitivity.change import record as record_of
 from wpinq.plan.sensitivity.weights import WeightBound, followed
 
 
@@ -87,7 +87,7 @@ class GroupBy(Keyed):
         parts = any_record("key", self.key.core.type)
         group = self.group(below.rows)
         records = any_record("field", self.key.core.parameters[0].type)
-        a_key = followed(below.rows.a_key, records, record_of((applied(self.key, [records]), UNKNOWN)))
+        a_key = followed(below.rows.a_key, records, changes.record((applied(self.key, [records]), UNKNOWN)))
         outputs = 1 if below.even else group  # one for each weight in a group, and no more than it has records
         if outputs is not None:
             a_key[frozenset([(0,)])] = outputs
@@ -112,7 +112,7 @@ class GroupBy(Keyed):
             if key.known and limit is not None and limit / 2 < half:
                 rules.add(HALF_A_KEY)
                 half = limit / 2
-            return record_of((key, UNKNOWN)), ChangeBounds.of(half, half, move.total)
+            return changes.record((key, UNKNOWN)), ChangeBounds.of(half, half, move.total)
 
         atoms = [of_key(key, move) for key, move in below.change.by(lambda term: applied(self.key, [term]))]
         return added(atoms, rules)

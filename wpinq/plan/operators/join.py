@@ -114,9 +114,7 @@ class Join(Keyed):
                 move = ChangeBounds.of(min(move.increase, limit), min(move.decrease, limit), move.total)
             atoms.append((self._record(key), move))
         found, sharper = added(atoms, rules), None if signed else self._in_ratio(left, right)
-        if sharper is None or sharper.total >= found.total:
-            return found
-        return sharper
+        return found if sharper is None or sharper.total >= found.total else sharper
 
     def _in_ratio(self, left: InputChange, right: InputChange) -> Change | None:
         """The change of the output where the ratio of the sides is the same at every key (rule R).

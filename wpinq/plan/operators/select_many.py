@@ -16,22 +16,13 @@ from wpinq.expr.functions import LIST_LIMIT
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda, show
 from wpinq.expr.types import ListOf, Type, Weighted, is_record_type
 from wpinq.expr.values import Value
-from wpinq.plan.arithmetic import (
-    EXACT,
-    SUM_ROUNDING_UNITS,
-    Arithmetic,
-    NoLattice,
-    Weight,
-    accumulate,
-    common_divisor,
-    public_numbers,
-    written_list,
-)
+from wpinq.plan import arithmetic
+from wpinq.plan.arithmetic import EXACT, SUM_ROUNDING_UNITS, Arithmetic, NoLattice, Weight, accumulate, written_list
 from wpinq.plan.domain import Counted, Domain, Inference, NoCount, RowBounds, Sized, both, times
 from wpinq.plan.operator import InputChange, Parameter, Parameters, register
 from wpinq.plan.operators.families import PerRecord
+from wpinq.plan.sensitivity import change as changes
 from wpinq.plan.sensitivity.change import ATOMS_LIMIT, UNKNOWN, Change, ChangeBounds, Term, added, any_record, evaluated
-from wpinq.plan.sensitivity.change import record as record_of
 from wpinq.plan.sensitivity.weights import KnownProportions, WeightBound, summed
 
 #: The longest list of a length that depends on the record: the lattice is divided by the lcm of 1 … that.
@@ -175,7 +166,7 @@ class SelectMany(PerRecord):
             return False
         pair = any_record("field", self.function.core.parameters[0].type)
         elements = [self._element_of(element, pair) for element, _ in self.written_shares() or ()]
-        return len(elements) == 2 and {*elements} == {pair, record_of(pair.fields[::-1])}
+        return len(elements) == 2 and {*elements} == {pair, changes.record(pair.fields[::-1])}
 
     def domain(self, inference: Inference, *inputs: Domain | None) -> Domain | None:
         return inference.of_function(self.function, inputs, elements=True)
@@ -252,7 +243,9 @@ def _divisor_of_weights(items: tuple[Expr, ...]) -> Fraction | str:
     sizes: list[Fraction] = []
     signed = False
     for item in items:
-        values = public_numbers(item.arguments[1]) if isinstance(item, Call) and item.name == "weighted" else None
+        values = (
+            arithmetic.public_numbers(item.arguments[1]) if isinstance(item, Call) and item.name == "weighted" else None
+        )
         magnitudes = set(map(abs, values or ()))
         if len(magnitudes) != 1:
             return "has weights that depend on the record beyond their sign; make them constants"
@@ -261,7 +254,7 @@ def _divisor_of_weights(items: tuple[Expr, ...]) -> Fraction | str:
     if signed and not _distinct([item.children[0] for item in items]):
         return "may merge elements of opposite sign; tell its records apart by a constant field"
     nonzero = [size for size in sizes if size]
-    return common_divisor(*nonzero) / max(Fraction(1), sum(nonzero, Fraction(0))) if nonzero else Fraction(1)
+    return arithmetic.common_divisor(*nonzero) / max(Fraction(1), sum(nonzero, Fraction(0))) if nonzero else Fraction(1)
 
 
 def _distinct(records: list[Expr]) -> bool:

@@ -24,8 +24,7 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from wpinq.engines.delta.evaluator import CannotCompile as CannotCompile
-from wpinq.engines.delta.evaluator import loss
+from wpinq.engines.delta.evaluator import CannotCompile as CannotCompile, loss
 from wpinq.errors import install
 
 # What routines name besides each other: these constants, and the instructions on words of `modules`.

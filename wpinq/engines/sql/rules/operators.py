@@ -14,9 +14,7 @@ from fractions import Fraction
 from functools import singledispatch
 
 from wpinq.columns.records import leaf_types
-from wpinq.engines.sql import blocks as b
-from wpinq.engines.sql import sums
-from wpinq.engines.sql import terms as t
+from wpinq.engines.sql import blocks as b, sums, terms as t
 from wpinq.engines.sql.dialect import Dialect, Unsupported
 from wpinq.engines.sql.rules.lowering import canonical, lower, lower_with
 from wpinq.engines.sql.rules.unnest import select_many, shave
@@ -311,6 +309,4 @@ def _projection(over: object, group: Variable, block: b.Block, dialect: Dialect)
         bound = {group.level: t.parameter(_GROUP), function_.level: block.output}
         shape = lower_with(function_, bound, {}, dialect)
         return shape if isinstance(shape, t.SqlTerm) and not shape.parameters else None
-    if over == group and isinstance(block.output, t.SqlTerm):
-        return block.output
-    return None
+    return block.output if over == group and isinstance(block.output, t.SqlTerm) else None

@@ -18,8 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from wpinq.columns.records import column_names, column_types, leaf_types, plain
-from wpinq.engines.sql import sums
-from wpinq.engines.sql import terms as t
+from wpinq.engines.sql import sums, terms as t
 from wpinq.engines.sql.blocks import Block, Relation, SqlTable, column_list, derived, output_keys
 from wpinq.engines.sql.dialect import Dialect
 from wpinq.engines.sql.rules.lowering import lower

@@ -21,8 +21,7 @@ from itertools import permutations
 
 import numpy as np
 
-from wpinq.engines.delta.compiled import formulas as fm
-from wpinq.engines.delta.compiled import steps as st
+from wpinq.engines.delta.compiled import formulas as fm, steps as st
 from wpinq.engines.delta.compiled.routine import CannotCompile, name
 from wpinq.engines.delta.compiled.values import Dictionary, Writer
 from wpinq.expr.nodes import Call

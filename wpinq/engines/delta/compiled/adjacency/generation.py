@@ -11,9 +11,7 @@ from dataclasses import dataclass, field
 from itertools import permutations
 
 from wpinq.engines.delta.compiled import routine as rt
-from wpinq.engines.delta.compiled.adjacency import decomposition as dc
-from wpinq.engines.delta.compiled.adjacency import formula_code as fc
-from wpinq.engines.delta.compiled.adjacency import walk_routines as wr
+from wpinq.engines.delta.compiled.adjacency import decomposition as dc, formula_code as fc, walk_routines as wr
 from wpinq.engines.delta.compiled.formulas import Atom, atoms_of
 from wpinq.engines.delta.compiled.steps import SourceStep, Step, Steps
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from wpinq.engines.delta.compiled import hash_table as layout
-from wpinq.engines.delta.compiled import routine as rt
+from wpinq.engines.delta.compiled import hash_table as layout, routine as rt
 from wpinq.engines.delta.compiled.expressions import Memo
 from wpinq.engines.delta.compiled.formulas import Assumptions, Atom, Expander, Formula, Lookup, NamedWords
 from wpinq.engines.delta.compiled.steps import GroupStep, JoinStep, Step, Steps

@@ -11,9 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from wpinq.engines.delta.compiled import hash_table as layout
-from wpinq.engines.delta.compiled import routine as rt
-from wpinq.engines.delta.compiled import steps as st
+from wpinq.engines.delta.compiled import hash_table as layout, routine as rt, steps as st
 from wpinq.engines.delta.compiled.expressions import Memo
 from wpinq.engines.delta.compiled.formulas import Assumptions, Atom, Formula, NamedWords, lookups_of
 from wpinq.engines.delta.compiled.hash_tables import deltas
