@@ -225,10 +225,10 @@ CONFIDENCE = 0.9
 _RECORDS = "the number of records, a public number of more than 0,"
 ASSUMED_RECORDS = 100_000
 """The number of records of a table of which none is given."""
-_BIAS = 0.35
+_BIAS = 0.5
 """The noise of a pair, in total variation, that is as bad as independent attributes are.
 
-Those are off by .07 to .1 (Adult, Fair), and a fit leaves about a quarter of the noise.
+Those are off by .07 to .1 (Adult, Fair), and a fit leaves about a sixth of the noise.
 """
 
 
@@ -253,14 +253,14 @@ def choose_marginals(attributes: Attributes, epsilon: Fraction, records: float |
     all pairs of d attributes is least for the best shares, `(Σ w^(2/3))³ + β² · (pairs not measured)`, where
     `w = n / (2Nε)` for a pair and `√(d − 1)` times that for an attribute. The number of pairs makes this least.
 
-    A fit leaves of a pair's noise what has few rows and columns, `E = √(n_i n_j (n_i + n_j))` instead of n_i n_j. A
-    pair's weight is `E^(3/2) / n`: the best shares, as √E, are those of the least `Σ E/θ`. An attribute's is √n for
-    each of its d − 1 pairs. Privacy cost: none.
+    A fit leaves of a pair's noise what has few rows and columns, `E = √(n_i n_j (n_i + n_j))` instead of n_i n_j, and
+    an attribute's noise, `E = (d − 1) n_i`, is in all of its pairs. Weights are `E^(3/2) / n`: the best shares, as √E,
+    are those of the least `Σ E/θ`. Privacy cost: none.
 
     Examples
     --------
     >>> table = Attributes((100, 100, 16, 2))
-    >>> [view for view in choose_marginals(table, Fraction(1), records=800) if len(view) == 2]
+    >>> [view for view in choose_marginals(table, Fraction(1), records=600) if len(view) == 2]
     [(2, 3)]
     """
     known = ASSUMED_RECORDS if records is None else weight_of(records, _RECORDS)
@@ -271,7 +271,9 @@ def choose_marginals(attributes: Attributes, epsilon: Fraction, records: float |
     sums = accumulate(parts, initial=sum(math.cbrt(others * (size * noise) ** 2) for size in attributes.sizes))
     errors = [total**3 + _BIAS**2 * (len(pairs) - measured) for measured, total in enumerate(sums)]
     chosen = sorted(pairs[: errors.index(min(errors))])
-    weights: dict[View, float] = {(place,): max(others, 1) * size**0.5 for place, size in enumerate(attributes.sizes)}
+    weights: dict[View, float] = {
+        (place,): max(others, 1) ** 1.5 * size**0.5 for place, size in enumerate(attributes.sizes)
+    }
     weights |= {pair: sum(attributes.shape(pair)) ** 0.75 / attributes.cells(pair) ** 0.25 for pair in chosen}
     return {view: round(weight, 6) for view, weight in weights.items()}  # powers differ in their last digit by machine
 
