@@ -40,7 +40,7 @@ from wpinq.mcmc.settings import Settings
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
 from wpinq.measure.measurement import Measurement
-from wpinq.noise.epsilon import from_nano, parse_budget
+from wpinq.noise.epsilon import from_nano, parse_budget, parse_epsilon
 from wpinq.noise.epsilon_text import Epsilon, EpsilonLike
 from wpinq.runtime.public import public
 
@@ -369,6 +369,7 @@ def synthesize_table(
         The protected unit, as for `wp.source`; by default one row.
     records : float, optional
         About how many records there are, from public knowledge. Marginals that it shows to be infeasible are refused.
+        Left out, a noisy count is released first, for a fiftieth of epsilon, if it decides on the pairs.
     order : int, optional
         The number of attributes of each marginal. By default public numbers decide: each attribute, and some pairs.
     model : {"mixture", "full table"}
@@ -456,6 +457,10 @@ def table_source(data: object, name: str | None = None, *, sample: object = None
     return source(found.name, {field: fields[field] for field in columns}, columns=columns, **told)
 
 
+_COUNTING = 50
+"""The number of records, where none is given, takes this part of epsilon: the choice needs it roughly."""
+
+
 def plan_table(
     query: Query,
     attributes: Iterable[RecordFunction | Attribute],
@@ -479,8 +484,8 @@ def plan_table(
         The number of attributes of each marginal. Left out, each attribute is measured, and the pairs that are worth
         their noise: all where cells are few or records many, none where noise would drown them.
     records : float, optional
-        About how many records there are: public, or a noisy count that was released before. It decides on the pairs,
-        and marginals that it shows to be infeasible are refused.
+        About how many records there are, from public knowledge. It decides on the pairs, and marginals that it shows
+        to be infeasible are refused. Left out, a noisy count decides, for a fiftieth of epsilon.
     model, count
         As for `fit_table`; what could not be fitted or drawn is refused.
 
@@ -506,7 +511,11 @@ def plan_table(
     wpinq.errors.PlanError: a cell of sex is ...
     """
     given = [_of_text(each, query.plan.type) if isinstance(each, Attribute) else each for each in attributes]
-    asked = tabulate_marginals(query, given, order, epsilon, workload, records=records)
+    total, spent = None, parse_epsilon(epsilon)
+    if (order, workload, records) == (None, None, None):
+        total = query.count(from_nano(parse_budget(spent / _COUNTING)))
+        spent -= total.epsilon
+    asked = replace(tabulate_marginals(query, given, order, spent, workload, records=records), count=total)
     if records is not None:
         refuse_infeasible_marginals(asked, records)
     check_model(model, asked.measuring.attributes)
@@ -547,8 +556,11 @@ def measure_table(
     budget: EpsilonLike | None = None,
     version: str | None = None,
     engine: str = DEFAULT_ENGINE,
+    on_plan: Callable[[MarginalTabulation], object] = bool,
 ) -> tuple[MarginalTables, dict[str, Epsilon]]:
     """Measure marginals of a table and forget the table: they come with the remaining budgets.
+
+    Where it holds a count of records, that is released first, and chooses the marginals.
 
     Parameters
     ----------
@@ -558,14 +570,28 @@ def measure_table(
         The marginals of the source.
     ledger, budget, version, engine
         As for `measure_graph`; the budget is the bill by default.
+    on_plan : callable, optional
+        Told the marginals before they are paid for.
+
+    Notes
+    -----
+    Privacy cost: the bill of `asked`.
     """
     find_engine(engine).check(asked.measurement.plan)
     bill = asked.bill()
     if budget is not None:
         _check_covered(bill, budget)
+    if asked.count is None:
+        on_plan(asked)
     with Session(ledger, engine=engine) as session:
         session.protect(declared, data, budget=sum(bill.values()) if budget is None else budget, version=version)
-        marginals = session.release(asked)
+        records = None
+        if asked.count is not None and (version is not None or session.affords(asked)):  # if not, all is refused
+            records = session.release(asked.count)
+            known = max(1.0, records.value / float(asked.kind.factor))
+            asked = asked.for_records(asked.plan, asked.coded, asked.epsilon, asked.reading, known)
+            on_plan(asked)
+        marginals = replace(session.release(asked), records=records)
         return marginals, {account: session.remaining(account) for account in bill}
 
 

@@ -90,6 +90,45 @@ def test_the_choice_is_the_least_of_what_it_says_that_it_minimises() -> None:
     assert chosen_pairs(list(sizes), 1, records) == set(pairs[:best])
 
 
+FRAME = pd.DataFrame({"sex": ["f", "m"] * 400, "age": [30, 41, 52, 63] * 200})
+PUBLIC: dict[str, Any] = {"bins": {"age": [0, 45, 90]}, "categories": {"sex": ["f", "m"]}}
+
+
+def spent(file: Path) -> int:
+    with Ledger(file) as ledger:
+        return ledger.account("data").spent
+
+
+def test_a_number_of_records_that_is_not_declared_is_bought_first_and_decides(tmp_path: Path) -> None:
+    kept: dict[str, Any] = {"ledger": tmp_path / "l.db", "budget": 1, "version": "1"}
+    bills: list[Any] = []
+    made = wp.tables.synthesize(FRAME, "0.25", **PUBLIC, **kept, on_bill=bills.append)
+    assert "number of records: NoisyCount(0.005)" in str(bills[0])
+    assert dict(bills[0]) == {"data": Fraction(1, 4)} and made.report["bill"] == {"data": "0.25"}
+    count = made.marginals.records
+    assert count is not None and (count.epsilon, made.marginals.answers.epsilon) == (
+        Fraction("0.005"),
+        Fraction("0.245"),
+    )
+    wanted = {view for view in made.marginals.measuring.wanted if len(view) == 2}
+    assert wanted == chosen_pairs([3, 3], "0.245", max(1.0, count.value))
+    again = wp.tables.synthesize(FRAME, "0.25", **PUBLIC, **kept)
+    assert again.marginals.to_json() == made.marginals.to_json(), "both are replayed"
+    assert spent(tmp_path / "l.db") == 250_000_000
+    made.marginals.save(tmp_path / "m.json")
+    assert wp.MarginalTables.load(tmp_path / "m.json").to_json() == made.marginals.to_json()
+    assert wp.tables.synthesize(FRAME, "0.25", **PUBLIC, records=800).marginals.records is None
+    assert wp.tables.synthesize(FRAME, "0.25", **PUBLIC, order=1).marginals.records is None
+
+
+def test_a_budget_too_small_for_the_marginals_does_not_buy_the_number_of_records(tmp_path: Path) -> None:
+    kept: dict[str, Any] = {"ledger": tmp_path / "l.db", "budget": 1}
+    wp.tables.synthesize(FRAME, "0.8", **PUBLIC, **kept, order=1)
+    with pytest.raises(wp.BudgetExceeded, match="nothing was spent"):
+        wp.tables.synthesize(FRAME, "0.201", **PUBLIC, **kept)
+    assert spent(tmp_path / "l.db") == 800_000_000
+
+
 def test_an_infeasible_marginal_is_refused_with_records_alone() -> None:
     with pytest.raises(wp.PlanError, match="nothing was spent"):
         plan_table(PEOPLE, ATTRIBUTES, "0.001", records=1000)

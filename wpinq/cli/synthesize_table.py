@@ -150,7 +150,7 @@ def add_parser(commands: Any) -> None:
     measured.add_argument("--order", type=int, metavar="K", help=order)
     wanted = "a wanted marginal, instead of all of an order"
     measured.add_argument("--marginal", **several, metavar="NAME,NAME", help=wanted)
-    many = "a rough public number of records; measurements that it shows to be infeasible are refused"
+    many = "a rough public number of records, else bought for E/50; what it shows to be infeasible is refused"
     measured.add_argument("--records", type=float, metavar="N", help=many)
     measured.add_argument("--name", metavar="NAME", help="the source name in the ledger (default: the file name)")
     measured.add_argument("--unit", metavar="WORDS", help="the protected unit (default: one row, or one person)")
@@ -260,12 +260,11 @@ def _measured(options: argparse.Namespace, kept: Path) -> MarginalTables:
     asked = _asked(options, declared)
     budget = options.budget or next(iter(asked.bill().values()))  # nothing else could be spent
     arguments.check_covered(asked.bill(), dict.fromkeys(asked.bill(), budget), "--budget")
-    print(f"The bill:\n{asked.bill()}\n\n{asked}\n", flush=True)
-    _print_accuracy(asked)
+    print(f"The bill:\n{asked.bill()}\n", flush=True)
     if notice:
         arguments.tell(notice)
     kept_in = {"ledger": options.ledger, "budget": budget, "version": options.data_version, "engine": options.engine}
-    marginals, left = measure_table(declared, table, asked, **kept_in)
+    marginals, left = measure_table(declared, table, asked, **kept_in, on_plan=_print_plan)
     try:
         write_atomically(kept, (json.dumps(marginals.to_json(), indent=1) + "\n").encode())
     except (CheckpointError, OSError) as error:
@@ -299,8 +298,9 @@ def _asked(options: argparse.Namespace, declared: Query) -> MarginalTabulation:
     return plan_table(declared, attributes, options.epsilon, model=options.model, **wanted)
 
 
-def _print_accuracy(asked: MarginalTabulation) -> None:
-    """How exact the marginals will be, the least exact first: the report has all."""
+def _print_plan(asked: MarginalTabulation) -> None:
+    """What will be measured, and how exact it will be, the least exact first: the report has all."""
+    print(f"{asked}\n")
     rows = sorted(accuracy(asked), key=lambda row: -(row.half_width or 0.0))
     print("Expected half-width of each cell, at 95 %:")
     for line in aligned((row.name, f"± {row.half_width:.4g}") for row in rows[:_SHOWN]):

@@ -118,7 +118,8 @@ def _exact_shares(attributes: Attributes, given: Any) -> dict[View, float]:
     if not isinstance(given, Mapping) or not given:
         raise PlanError("shares are a dict from measured views to numbers of more than 0, one view at least")
     views = attributes.views(list(given))
-    numbers = {attributes.view(view): Fraction(weight_of(share, "a share")) for view, share in given.items()}
+    told = "the share of the view"
+    numbers = {attributes.view(v): Fraction(weight_of(share, f"{told} {v}")) for v, share in given.items()}
     total = sum(numbers.values())
     steps = {view: int(numbers[view] / total * _GRID) for view in views}
     largest = max(views, key=lambda view: (steps[view], -views.index(view)))

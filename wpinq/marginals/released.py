@@ -150,6 +150,8 @@ class MarginalTables(Saved):
         The views that were wanted, and those that were measured, each with its share of a record's weight.
     answers : Answers
         The released answers: the weight of each cell of each measured view.
+    records : Answers, optional
+        The noisy number of records that was released before, and by which the views were chosen.
 
     Notes
     -----
@@ -160,6 +162,7 @@ class MarginalTables(Saved):
     attributes: tuple[AttributeCells, ...]
     measuring: MarginalPlan
     answers: Answers
+    records: Answers | None = None
 
     def __post_init__(self) -> None:
         alike = Attributes.of_cells(self.attributes) == self.measuring.attributes
@@ -173,8 +176,8 @@ class MarginalTables(Saved):
 
     @property
     def epsilon(self) -> Fraction:
-        """The epsilon of the release, before stability and unit weight multiply it."""
-        return self.answers.epsilon
+        """The epsilon of the releases, before stability and unit weight multiply it."""
+        return self.answers.epsilon + (self.records.epsilon if self.records else 0)
 
     @property
     def simulated(self) -> bool:
@@ -355,6 +358,7 @@ class MarginalTables(Saved):
             "measured": [list(view) for view in self.measuring.measured],
             "shares": list(self.measuring.shares),
             "answers": self.answers.to_json(),
+            "records": self.records and self.records.to_json(),
         }
 
     def _half_width(self, view: View) -> float:
@@ -376,7 +380,8 @@ class MarginalTables(Saved):
         measuring = MarginalPlan.of(Attributes.of_cells(attributes), shares, views(data["wanted"]))
         if answers.plan != measured_plan(answers.plan.inputs[0], measuring):
             raise AnswersError("these answers are of other views or shares than these marginals")
-        return cls(attributes, measuring, answers)
+        records = data.get("records")
+        return cls(attributes, measuring, answers, records and Answers.from_json(records))
 
     @property
     def _head(self) -> str:

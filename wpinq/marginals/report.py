@@ -226,7 +226,7 @@ def marginal_report(marginals: MarginalTables, fitted: FittedTable, rows: Synthe
     Privacy cost: none.
     """
     measuring = marginals.measuring
-    bill = Bill([marginals.answers.measurement])
+    bill = Bill([each.measurement for each in (marginals.records, marginals.answers) if each is not None])
     half = marginals.half_width()
     total = marginals.counts().item()
     return {

@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import accumulate, combinations
 from typing import Any
 
-from wpinq.errors import EpsilonError, PlanError, described
+from wpinq.errors import PlanError
 from wpinq.expr.trace import RecordFunction
 from wpinq.marginals.cells import Attribute, AttributeCells, Attributes, CodedAttribute, View, attribute, weight_of
 from wpinq.marginals.planning import MarginalPlan, Objective, check_objective, plan_marginals
@@ -52,7 +52,9 @@ class MarginalTabulation(Compound[MarginalTables]):
     measuring : MarginalPlan
         The views that are wanted, and those that are measured, each with its share of a record's weight.
     epsilon : Fraction
-        Of all together.
+        Of all marginals together.
+    count : Measurement, optional
+        The number of records, to be released before the views are chosen by it.
     """
 
     plan: Node
@@ -62,6 +64,18 @@ class MarginalTabulation(Compound[MarginalTables]):
     epsilon: Fraction
     measurement: Measurement = field(compare=False)
     note: str = field(compare=False, default="")
+    count: Measurement | None = None
+
+    @staticmethod
+    def for_records(
+        plan: Node, coded: tuple[CodedAttribute, ...], epsilon: Fraction, reading: str, records: float | None
+    ) -> MarginalTabulation:
+        """The marginals of a plan's records that `choose_marginals` chooses."""
+        table = Attributes.of_cells(each.cells for each in coded)
+        measuring = _planned(table, tuple(choose_marginals(table, epsilon, records).items()), "total")
+        measurement = marginal_measurement(plan, coded, measuring, epsilon, reading)
+        note = _choice(table, measuring.wanted, epsilon, records)
+        return MarginalTabulation(plan, reading, coded, measuring, epsilon, measurement, note)
 
     @property
     def attributes(self) -> tuple[AttributeCells, ...]:
@@ -70,12 +84,14 @@ class MarginalTabulation(Compound[MarginalTables]):
 
     @property
     def measurements(self) -> tuple[Measurement, ...]:
-        return (self.measurement,)
+        return (self.measurement,) if self.count is None else (self.measurement, self.count)
 
     @property
     def items(self) -> Mapping[str, Measurement]:
         many = len(self.measuring.measured)
         views = "1 view" if many == 1 else f"{many} views"
+        if self.count is not None:
+            return {"number of records": self.count, "marginals (chosen by it)": self.measurement}
         return {f"marginals ({views}, {self.measuring.cells:,} cells)": self.measurement}
 
     @property
@@ -93,18 +109,17 @@ class MarginalTabulation(Compound[MarginalTables]):
         return kind_of_weights(coded_plan(self.plan, self.coded))
 
     def scaled(self, epsilon: Callable[[Fraction], Fraction]) -> MarginalTabulation:
-        made = epsilon(self.epsilon)
-        return replace(self, epsilon=made, measurement=replace(self.measurement, epsilon=made))
+        made, count = (each and replace(each, epsilon=epsilon(each.epsilon)) for each in (self.measurement, self.count))
+        return replace(self, epsilon=made.epsilon, measurement=made, count=count)
 
     def over(self, redeclared: Callable[[Node], Node]) -> MarginalTabulation:
         """The same over the sources of other plans."""
-        measurement = replace(self.measurement, plan=redeclared(self.measurement.plan))
-        return replace(self, plan=redeclared(self.plan), measurement=measurement)
+        made, count = (each and replace(each, plan=redeclared(each.plan)) for each in (self.measurement, self.count))
+        return replace(self, plan=redeclared(self.plan), measurement=made, count=count)
 
     def read(self, released: Sequence[Any]) -> MarginalTables:
         """The marginals, from released answers."""
-        (answers,) = released
-        return MarginalTables(self.attributes, self.measuring, answers)
+        return MarginalTables(self.attributes, self.measuring, *released)
 
     def __str__(self) -> str:
         lines = [f"Marginals of {len(self.coded)} attributes, epsilon {format_epsilon(self.epsilon)}"]
@@ -139,11 +154,7 @@ def tabulate_marginals(
     table = Attributes.of_cells(each.cells for each in coded)
     spent, reading = parse_epsilon(epsilon), getattr(query, "reading", "")
     if order is None and workload is None:
-        chosen = choose_marginals(table, spent, records)
-        measuring = _planned(table, tuple(chosen.items()), "total")
-        measurement = marginal_measurement(query.plan, coded, measuring, spent, reading)
-        note = _choice(table, measuring.wanted, spent, records)
-        return MarginalTabulation(query.plan, reading, coded, measuring, spent, measurement, note)
+        return MarginalTabulation.for_records(query.plan, coded, spent, reading, records)
     wanted = table.views(workload) if workload is not None else table.of_order(order)
     if measure is None:
         check_objective(objective)
@@ -196,16 +207,7 @@ def _told(table: Attributes, wanted: tuple[View, ...], measure: object) -> Margi
     """
     if not isinstance(measure, Mapping) or not measure:
         raise PlanError('measure gives each measured view its share: {("city", "sex"): 2, ("age",): 1}')
-    given = {}
-    for names, share in measure.items():
-        view = table.view(names)
-        try:
-            given[view] = parse_epsilon(share)
-        except EpsilonError:
-            raise PlanError(
-                f"the share of the view {table.shown(view)} is a number of more than 0, not {described(share)}: "
-                "shares are divided by their sum"
-            ) from None
+    given = {table.view(names): share for names, share in measure.items()}
     if len(given) < len(measure):
         raise PlanError("measure gives a view two shares: name each once")
     return MarginalPlan.of(table, given, wanted)
@@ -274,8 +276,8 @@ def choose_marginals(attributes: Attributes, epsilon: Fraction, records: float |
     return {view: round(weight, 6) for view, weight in weights.items()}  # powers differ in their last digit by machine
 
 
-def infeasible_marginals(asked: MarginalTabulation, records: float) -> dict[str, str]:
-    """The marginals that noise swamps, each with the reason.
+def refuse_infeasible_marginals(asked: MarginalTabulation, records: float) -> None:
+    """Refuse marginals that noise swamps, before anything is spent.
 
     Checked are the wanted ones, each attribute by itself, and the total. One is infeasible where the 90 % interval of
     one of its cells is as wide as from none of the records to all of them.
@@ -287,10 +289,10 @@ def infeasible_marginals(asked: MarginalTabulation, records: float) -> dict[str,
     records : float
         The approximate number of records, from public knowledge; more than 0.
 
-    Returns
-    -------
-    dict
-        Title to a reason, which holds public numbers alone.
+    Raises
+    ------
+    PlanError
+        It names the marginal, and how much more epsilon it would take, by public numbers alone.
 
     Notes
     -----
@@ -301,43 +303,23 @@ def infeasible_marginals(asked: MarginalTabulation, records: float) -> dict[str,
     >>> import wpinq as wp
     >>> people = wp.source("people", age=int)
     >>> asked = people.marginals([wp.attribute("age", bins=range(0, 100, 10))], order=1, epsilon="0.01")
-    >>> infeasible_marginals(asked, records=100)["age"]
-    'a cell of age is ± 230 at 90 %, too wide for about 100 records'
+    >>> refuse_infeasible_marginals(asked, records=100)
+    Traceback (most recent call last):
+    ...
+    wpinq.errors.PlanError: a cell of age is ± 230 at 90 %, too wide for about 100 records (1 other marginals ...
     """
     weight_of(records, _RECORDS)
-    found = {}
-    for view, half in _half_widths(asked).items():
-        if 2 * half >= records:
-            title = asked.measuring.title(view)
-            what = f"a cell of {title}" if view else "the number of records"
-            found[title] = f"{what} is ± {half:,.0f} at 90 %, too wide for about {records:,.0f} records"
-    return found
-
-
-def _half_widths(asked: MarginalTabulation) -> dict[View, float]:
-    """Of every view that is checked, the wanted ones first."""
     scale = laplace_scale(asked.epsilon, plan_properties(asked.measurement.plan).slack()) / float(asked.kind.factor)
-    singles = [(place,) for view in asked.measuring.wanted for place in view]
-    checked = dict.fromkeys([*asked.measuring.wanted, *singles, ()])
-    return {view: cell_half_width(asked.measuring, view, scale, CONFIDENCE) for view in checked}
-
-
-def refuse_infeasible_marginals(asked: MarginalTabulation, records: float) -> None:
-    """Refuse infeasible marginals, before anything is spent.
-
-    Raises
-    ------
-    PlanError
-        It names the marginal, and how much more epsilon it would take.
-    """
-    found = infeasible_marginals(asked, records)
+    views = dict.fromkeys([*asked.measuring.wanted, *((i,) for view in asked.measuring.wanted for i in view), ()])
+    halves = {view: cell_half_width(asked.measuring, view, scale, CONFIDENCE) for view in views}
+    found = [view for view, half in halves.items() if 2 * half >= records]
     if not found:
         return
-    widest = max(_half_widths(asked).values())
+    what = f"a cell of {asked.measuring.title(found[0])}" if found[0] else "the number of records"
     # rounded up, so that what is named is enough
-    more = Fraction(math.ceil(200 * widest / records), 100) * asked.epsilon
+    more = Fraction(math.ceil(200 * max(halves.values()) / records), 100) * asked.epsilon
     others = "" if len(found) == 1 else f" ({len(found) - 1} other marginals are infeasible too)"
     raise PlanError(
-        f"{next(iter(found.values()))}{others}: nothing was spent. Use an epsilon of {format_epsilon(more)} "
-        "or more, fewer or coarser attributes, or a lower order"
+        f"{what} is ± {halves[found[0]]:,.0f} at 90 %, too wide for about {records:,.0f} records{others}: nothing was "
+        f"spent. Use an epsilon of {format_epsilon(more)} or more, fewer or coarser attributes, or a lower order"
     )
