@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from wpinq.columns.records import column_names
-from wpinq.engines.sql import blocks as b
-from wpinq.engines.sql import terms as t
+from wpinq.engines.sql import blocks as b, terms as t
 from wpinq.engines.sql.script import Script, numbered
 from wpinq.expr.types import Type
 

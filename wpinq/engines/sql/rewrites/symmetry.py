@@ -30,8 +30,7 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations, permutations
 
-from wpinq.engines.sql import blocks as b
-from wpinq.engines.sql import terms as t
+from wpinq.engines.sql import blocks as b, terms as t
 from wpinq.engines.sql.script import Script
 
 # --- normal forms -----------------------------------------------------------------------------------------------------

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from wpinq.engines.sql import blocks as b
-from wpinq.engines.sql import terms as t
+from wpinq.engines.sql import blocks as b, terms as t
 from wpinq.engines.sql.script import Script, grouping
 
 
