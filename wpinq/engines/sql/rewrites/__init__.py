@@ -28,5 +28,6 @@ REWRITES = (
     Rewrite("fold_lookups", targets.QueryRows, lookups.fold_lookups),
     Rewrite("sorted_pairs", targets.QueryRows, lookups.look_up_either_way),
     Rewrite("join_order", targets.QueryRows, joins.order_tables),
+    Rewrite("join_order_by_row", targets.QueryRows, joins.order_by_row),
     Rewrite("equal_weights", targets.StoredTable, weights.read_equal_weights),
 )

@@ -142,7 +142,7 @@ def look_up_either_way(script: Script, rows: QueryRows) -> QueryRows:
     Let p and q be of one table, x and y of two others: the ends of a wedge a–b–c, looked up among undirected edges that
     stand there once. The sorted pair can only be compared once both others are joined. In each of the two blocks the
     table of the pair is joined to one of the others before the second is there. So the wedges of an edge are found from
-    the edge. A block that a condition rules out is left out.
+    the edge, as triangles are (`order_by_row`). A block that a condition rules out is left out.
 
     Needs: x and y that cannot be null, for a null has no place in an order; any other condition that cannot be null may
     decide as well as an order does.
