@@ -140,8 +140,8 @@ class Table(Saved, Framed):
             Between 0 and 1: the probability that one interval contains the number without noise.
         """
         names, keys = tuple(self.tabulation.columns), self.keys
-        columns = [keys] if len(names) == 1 else ([key[i] for key in keys] for i in range(len(names)))
-        found: dict[str, list[Any]] = {name: list(column) for name, column in zip(names, columns, strict=True)}
+        fields: Any = [keys] if len(names) == 1 else ([key[i] for key in keys] for i in range(len(names)))
+        found: dict[str, list[Any]] = {name: list(column) for name, column in zip(names, fields, strict=True)}
         for name, columns in self._columns(confidence, ALL_GROUPS):
             found |= {name + end: list(column) for end, column in zip(("", "_low", "_high"), columns, strict=False)}
         return found
