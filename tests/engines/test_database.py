@@ -275,3 +275,24 @@ def test_importing_the_engine_does_not_import_duckdb() -> None:
     code = "import sys, wpinq, wpinq.engines.sql.duckdb.database; assert 'duckdb' not in sys.modules"
     environment = dict(os.environ, PYTHONPATH=os.pathsep.join([".", *sys.path]))
     subprocess.run([sys.executable, "-c", code], env=environment, check=True)
+
+
+def test_a_float_of_a_statement_is_the_float_of_its_text() -> None:
+    rng = Random(3)
+    floats = [0.0, 5e-324, 1.7976931348623157e308, 1e22, 0.1, 2.0**53 + 2]
+    floats += [rng.random() * 10.0 ** rng.randint(-30, 30) for _ in range(500)]
+    with Database() as database:
+        connection = database.open().connection
+        sql = ", ".join(f"CAST({number!r} AS DOUBLE), 1 - CAST(-{number!r} AS DOUBLE)" for number in floats)
+        (row,) = connection.execute(f"SELECT {sql}").fetchall()
+        assert [each.hex() for each in row[::2]] == [each.hex() for each in floats]
+        assert [*row[1::2]] == [1 + each for each in floats]
+
+
+def test_the_text_of_a_float_stays_in_strings_and_names() -> None:
+    text = "it''s CAST(1.5 AS DOUBLE)"
+    sql = f"""SELECT '{text}', "CAST(2.5 AS DOUBLE)", TRY_CAST(3.5 AS DOUBLE), CAST(4.5e-7 AS DOUBLE)"""
+    sql += """ FROM (SELECT 1 AS "CAST(2.5 AS DOUBLE)")"""
+    with Database() as database:
+        found = database.open().connection.execute(sql)
+        assert found.fetchall() == [(text.replace("''", "'"), 1, 3.5, 4.5e-7)]

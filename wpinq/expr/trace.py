@@ -14,7 +14,7 @@ import linecache
 import reprlib
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any, NoReturn
 
 from wpinq.errors import ExpressionError, described, warn
@@ -41,11 +41,16 @@ def warn_about(function: Callable[..., Any]) -> None:
     while isinstance(function, functools.partial):
         function = function.func
     code = getattr(function, "__code__", None)
-    for message in dict.fromkeys(() if code is None else _traps_in(code)):
+    for message in () if code is None else _traps_in(code, code.co_filename):
         warn(message)
 
 
-def _traps_in(code: CodeType) -> Iterator[str]:
+@functools.lru_cache(maxsize=1024)
+def _traps_in(code: CodeType, file: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(_traps(code, file)))
+
+
+def _traps(code: CodeType, file: str) -> Iterator[str]:
     """The tests that byte code decides while the query is written, as its source where readable."""
     asked = set()  # where isinstance(...) and type(...) begin
     for instruction in dis.get_instructions(code):
@@ -62,7 +67,7 @@ def _traps_in(code: CodeType) -> Iterator[str]:
             if name == "LOAD_GLOBAL" and instruction.argval in ("isinstance", "type"):
                 asked.add(begin)
             continue
-        text = _written(code.co_filename, at)
+        text = _written(file, at)
         yield f"`{text}` is decided while the query is written: {fix}" if text else _GENERAL
 
 
@@ -344,7 +349,14 @@ def trace(function: RecordFunction | Lambda, types: tuple[Type, ...]) -> Lambda:
     return make_lambda(variables, body, level)
 
 
+_STARRED = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+
+
 def _parameter_names(function: UserFunction) -> list[str]:
+    if type(function) is FunctionType and not vars(function):  # a lambda, for which `inspect` takes long
+        code, optional = function.__code__, function.__defaults__ or ()
+        if not (code.co_flags & _STARRED or code.co_kwonlyargcount):
+            return list(code.co_varnames[: code.co_argcount - len(optional)])
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):

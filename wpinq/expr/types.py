@@ -223,6 +223,8 @@ PYTHON_TYPES: dict[type, Scalar] = {
 
 def physical(type_: Type) -> Type:
     """The type in engines: the same, with the stored type of every logical type."""
+    if type(type_) is Scalar:
+        return type_
     if isinstance(type_, Logical):
         return type_.stored.with_nullable(type_.nullable)
     if isinstance(type_, ListOf):
@@ -263,6 +265,8 @@ def uneven_columns(type_: Type) -> int:
 
 def signature(type_: Type) -> str:
     """The type as text with all that its values can be: nullability (`?`) and bounds included."""
+    if type(type_) is Scalar:
+        return type_.name + "?" * type_.nullable
     if isinstance(type_, ListOf):
         text = f"[{signature(type_.element)};{'' if type_.bound is None else type_.bound}]"
     elif isinstance(type_, TupleOf):

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from fractions import Fraction
+from itertools import repeat
 from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
@@ -298,4 +299,4 @@ def register(sink: S) -> S:
 def gathered(sink: Sink, output: Output, keys: Sequence[Value]) -> Sequence[Any]:
     """The weights of keys in units of the sink's scale; absent records weigh nothing."""
     weights = output.weights(keys)
-    return sink.in_units([weights.get(key, 0.0) for key in keys])
+    return sink.in_units([*map(weights.get, keys, repeat(0.0))])

@@ -19,7 +19,7 @@ from wpinq.expr import build, catalogue
 from wpinq.expr.declare import Column
 from wpinq.expr.nodes import Constant, Expr, Lambda
 from wpinq.expr.trace import RecordFunction, Symbol, UserFunction, as_function, lift, trace
-from wpinq.expr.types import ListOf, TupleOf, Type
+from wpinq.expr.types import ListOf, TupleOf, Type, physical
 from wpinq.expr.values import Value, presenter
 from wpinq.functions import map as map_elements
 from wpinq.measure.measurement import check_domain
@@ -216,7 +216,7 @@ class Groups:
             return tuple(parts)
         if len(parts) == 1 and isinstance(parts[0], str):  # the label of a part that is alone
             return keys
-        made = CheckedKeys((key, part) for key in keys for part in parts)
+        made = CheckedKeys(product(keys, parts))
         made.type = type_
         return made
 
@@ -235,7 +235,8 @@ class Groups:
 
     def shown(self, keys: Sequence[Value]) -> tuple[Value, ...]:
         """GroupKeys as Python has them."""
-        return tuple(map(presenter(self.type), keys)) if self.columns else tuple(keys)
+        plain = not self.columns or physical(self.type) is self.type
+        return tuple(keys if plain else map(presenter(self.type), keys))
 
 
 #: The keys where there is no column: one group, of all records.

@@ -141,8 +141,9 @@ class Table(Saved, Framed):
         confidence : float
             Between 0 and 1: the probability that one interval contains the number without noise.
         """
-        held = [[key] for key in self.keys] if len(self.tabulation.columns) == 1 else self.keys
-        found: dict[str, list[Any]] = {name: [key[i] for key in held] for i, name in enumerate(self.tabulation.columns)}
+        names, keys = tuple(self.tabulation.columns), self.keys
+        fields: Any = [keys] if len(names) == 1 else ([key[i] for key in keys] for i in range(len(names)))
+        found: dict[str, list[Any]] = {name: list(column) for name, column in zip(names, fields, strict=True)}
         for name, columns in self._columns(confidence, ALL_GROUPS):
             found |= {name + end: list(column) for end, column in zip(("", "_low", "_high"), columns, strict=False)}
         return found

@@ -263,7 +263,7 @@ class TableCache:
         """Store the output of a program whose tables were made, unless it is one of them."""
         held = Result(self._sources(compiled.reads))
         if not compiled.grows and all(self._is_small(table) for table in compiled.reads):
-            found = fetch(self.connection, f"SELECT * FROM ({compiled.output}) LIMIT {KEPT_RECORDS + 1}", compiled.type)
+            found = fetch(self.connection, f"{compiled.output} LIMIT {KEPT_RECORDS + 1}", compiled.type)
             if len(found) <= KEPT_RECORDS:
                 held.hold(found, self.room)
         if held.weights is None and compiled.table is None:

@@ -28,10 +28,13 @@ def order_tables(script: Script, rows: b.QueryRows) -> b.QueryRows:
 
 def spanning(block: b.Block) -> b.Block:
     """Compare each of some equal columns with the first of them, and read the first elsewhere."""
+    parts = t.conjuncts(block.condition)
+    if not any(map(b.links, parts)):
+        return replace(block, condition=t.both(dict.fromkeys(parts)))
     find = b.classes(block)
     members: dict[t.SqlTerm, list[t.SqlTerm]] = {}
     others = []
-    for part in t.conjuncts(block.condition):
+    for part in parts:
         if b.links(part):
             for term in part.arguments:
                 held = members.setdefault(find(term), [])

@@ -34,12 +34,10 @@ def fold_lookups(script: Script, rows: QueryRows) -> QueryRows:
 
 def _folded(script: Script, block: Block) -> Block:
     done: set[str] = set()
-    while True:
-        group = _find(block, done)
-        if not group:
-            return block
+    while len(block.tables) > 1 and (group := _find(block, done)):
         block, alias = _fold(script, block, group)
         done.add(alias)
+    return block
 
 
 def _find(block: Block, done: set[str]) -> _Lookups:
