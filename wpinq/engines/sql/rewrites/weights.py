@@ -106,7 +106,8 @@ def multiply_counts(script: Script, total: b.Total) -> b.Total:
     Before: `SELECT b.c0, count(*) FROM e AS a, e AS b WHERE a.c1 = b.c0 AND NOT a.c0 = b.c1 GROUP BY b.c0`.
     After: `SELECT k0, sum(n) FROM (SELECT m.k0, m.n * o.n AS n FROM ends AS m, starts AS o WHERE m.k0 = o.k0 UNION ALL
     SELECT k0, -n FROM returns) GROUP BY k0`. Here `ends` and `starts` count edges by `c1` and by `c0`, and `returns`
-    counts `FROM e AS a, e AS b WHERE a.c1 = b.c0 AND a.c0 = b.c1` by `b.c0`.
+    counts `FROM e AS a, e AS b WHERE a.c1 = b.c0 AND a.c0 = b.c1` by `b.c0`. Where all three are one table, no sum is
+    needed: the norm is `n * n - n` of the row that has the key.
 
     The norm of paths at their middle vertex is the case in point: `in(k) · out(k) − reciprocal(k)`. No path is listed.
     A loop is a row like others. Where every edge has its reverse, as the plan proves, `returns` is `starts`.
@@ -141,13 +142,21 @@ def multiply_counts(script: Script, total: b.Total) -> b.Total:
         return total
     counts = [(script.alias(), script.counts(side)) for side in (left, right)]
     whole = [table for side, (_, table) in zip((one, other), counts, strict=True) if len(side) == len(key)]
+    returns = bool(across and whole) and _turned(met)
+    if len(whole) == 2 and whole[0] == whole[1] and returns == bool(across):
+        alias = script.alias()
+        n, block = t.column(alias, "n", False), b.looked_up(block, alias, whole[0], t.leaves(total.grouped_by))
+        number = t.call("int_multiply", n, n)
+        pairs = t.call("from_grid", t.call("int_subtract", number, n) if across else number)
+        weight = block.weight if total.nonnegative else t.call("absolute", block.weight)
+        return replace(total, block=block, term=t.times(pairs, weight))
     by_side = zip((one, other), counts, strict=True)
     one, other = (dict(zip(side, n.at(alias), strict=False)) for side, (alias, n) in by_side)
     pairs, _ = _part(block, [*counts, *lookups], {each: one[each] if each in one else other[each] for each in key})
     pairs = replace(pairs, condition=t.both([pairs.condition, *_equal(one, other)]))
     rows = [(pairs, t.call("int_multiply", *(t.column(alias, "n", False) for alias, _ in counts)))]
     if across:
-        alias, less = script.alias(), whole[0] if whole and _turned(met) else script.counts(met)
+        alias, less = script.alias(), whole[0] if returns else script.counts(met)
         left_out, _ = _part(block, [(alias, less), *lookups], dict(zip(key, less.at(alias), strict=False)))
         rows.append((left_out, t.call("negate_weight", t.column(alias, "n", False))))
     return replace(total, rows=tuple(rows), sql="CAST(sum(n) AS DOUBLE) * abs(min(w))")
