@@ -360,8 +360,8 @@ def _ordered(
         made = _ordered(script, table, columns[0], columns[1:], counts)
         one, other = (script.emitter.dialect.quote(name) for name, _ in table.columns)
         weight = "" if table.weight is not None else ", w"
-        turned = f"(SELECT {other} AS {one}, {one} AS {other}{weight} FROM {made.source})"
-        return replace(made, source=turned, reads=(made.source,))
+        sql = f"(SELECT {other} AS {one}, {one} AS {other}{weight} FROM {made.source})"
+        return replace(made, source=sql, reads=(made.source,))
     lookups = {script.alias(): value for value in (first, *later)}
     conditions = [condition for alias, value in lookups.items() for condition in b.matches(counts, alias, [value])]
     least, *numbers = [t.column(alias, "n", False) for alias in lookups]

@@ -144,12 +144,11 @@ def multiply_counts(script: Script, total: b.Total) -> b.Total:
     whole = [table for side, (_, table) in zip((one, other), counts, strict=True) if len(side) == len(key)]
     returns = bool(across and whole) and _turned(met)
     if len(whole) == 2 and whole[0] == whole[1] and returns == bool(across):
-        alias = script.alias()
-        n, block = t.column(alias, "n", False), b.looked_up(block, alias, whole[0], t.leaves(total.grouped_by))
-        number = t.call("int_multiply", n, n)
-        pairs = t.call("from_grid", t.call("int_subtract", number, n) if across else number)
-        weight = block.weight if total.nonnegative else t.call("absolute", block.weight)
-        return replace(total, block=block, term=t.times(pairs, weight))
+        n = t.column(script.alias(), "n", False)
+        block = b.looked_up(block, n.scope, whole[0], t.leaves(total.grouped_by))
+        number, weight = t.call("int_multiply", n, n), t.call("absolute", block.weight)
+        number = t.call("int_subtract", number, n) if across else number
+        return replace(total, block=block, term=t.times(t.call("from_grid", number), weight))
     by_side = zip((one, other), counts, strict=True)
     one, other = (dict(zip(side, n.at(alias), strict=False)) for side, (alias, n) in by_side)
     pairs, _ = _part(block, [*counts, *lookups], {each: one[each] if each in one else other[each] for each in key})

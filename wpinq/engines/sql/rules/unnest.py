@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from itertools import accumulate
 
 from wpinq.columns.records import column_names, column_types, leaf_types, plain
 from wpinq.engines.sql import sums
@@ -27,7 +28,6 @@ from wpinq.engines.sql.rules.lowering import lower
 from wpinq.engines.sql.script import Script, numbered, share
 from wpinq.expr.nodes import Constant, Lambda
 from wpinq.expr.types import FLOAT, ListOf, TupleOf, Type, Weighted
-from wpinq.plan.arithmetic import written_list
 from wpinq.plan.operators import SelectMany, Shave
 
 _FEW = 2
@@ -192,8 +192,7 @@ def shave(operator: Shave, script: Script, given: Relation, output: Relation) ->
         assert few is not None
         items = _widths(operator, operator.widths, script, block)
         power = sums.exponent(given.mass) - few.bit_length() - 1
-        before = _running_totals(operator.widths, few, power)
-        table = _pieces_of_widths(items, before, script, record, names, power)
+        table = _pieces_of_widths(items, _running_totals(operator.widths, few, power), script, record, names, power)
     else:
         table = _pieces_of_one_width(operator.widths, few, script, record, names)
     keys = tuple(key | {"i"} for key in output_keys(record, names) or (frozenset(names),))
@@ -244,16 +243,13 @@ def _widths(operator: Shave, widths: Lambda, script: Script, block: Block) -> t.
 
 def _running_totals(widths: Lambda, most: int, power: int) -> list[float]:
     """The total of the constant widths before each; nothing where one is no float on the grid."""
-    found, total = list[float](), Fraction(0)
-    for item in (written_list(widths.body.core) or ())[:most]:
-        width = item.value if isinstance(item, Constant) else None
-        found.append(float(total))
-        if not isinstance(width, int | float) or not 0 <= width < 2**900 or float(width) != width:
+    body = widths.body.core
+    items = body.value[:most] if isinstance(body, Constant) and isinstance(body.value, tuple) else ()
+    numbers, step = [Fraction(max(each or 0, 0)) for each in items], Fraction(2) ** -power
+    for each in (*numbers, *accumulate(numbers)):
+        if each >= 2**900 or Fraction(float(each)) != each or each % step:
             return []
-        total += Fraction(width)
-        if Fraction(float(total)) != total or (total * Fraction(2) ** power).denominator > 1:
-            return []
-    return found
+    return [float(total) for total in accumulate(numbers, initial=Fraction(0))][: len(items)]
 
 
 def _pieces_of_widths(
@@ -270,18 +266,15 @@ def _pieces_of_widths(
     inner, read = script.select(block, [*t.leaves(block.output), items, block.weight], [*names, "widths", "w"])
     listed = ", ".join(names)
     first = f"{listed}, " if listed else ""
-    numbers = dialect.write("numbers_below", dialect.write("list_length", "widths"))
-    lists, there = {"s": "widths", "i": numbers}, ""
-    part = f"PARTITION BY {listed} " if listed else ""
+    lists = {"s": "widths", "i": dialect.write("numbers_below", dialect.write("list_length", "widths"))}
+    part, there = f"PARTITION BY {listed} " if listed else "", ""
     taken = f"coalesce(sum(step) OVER ({part}ORDER BY i ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0)"
     if before:
-        lists["b"], there = dialect.table([repr(total) for total in before], "DOUBLE[]"), " WHERE b < w"
+        lists["b"], there = dialect.table([*map(repr, before)], "DOUBLE[]"), " WHERE b < w"
         taken = dialect.write("to_grid", f"b * {grid}")
+    total, step = (dialect.write("to_grid", f"{each} * {grid}") for each in ("w", "least(s, w)"))
     spread = f"SELECT {first}w, {dialect.unnest(lists)} FROM ({inner}) WHERE w > 0"
-    on_grid = (
-        f"SELECT *, {dialect.write('to_grid', f'w * {grid}')} AS total, CASE WHEN s > 0 THEN "
-        f"{dialect.write('to_grid', f'least(s, w) * {grid}')} ELSE 0 END AS step FROM ({spread}){there}"
-    )
+    on_grid = f"SELECT *, {total} AS total, CASE WHEN s > 0 THEN {step} ELSE 0 END AS step FROM ({spread}){there}"
     running = f"SELECT *, total - {taken} AS remaining FROM ({on_grid})"
     rest = f"{dialect.write('from_grid', 'remaining')} * {back}"
     piece = f"CASE WHEN step < remaining THEN s ELSE {rest} END AS w"
