@@ -183,7 +183,7 @@ def _turned(block: b.Block) -> bool:
     """Whether the pairs of a block are the rows of a mirrored table, each with its reverse."""
     (one, table), (other, twin) = block.tables
     crossed = {frozenset(pair) for pair in zip(table.at(one), twin.at(other)[::-1], strict=False)}
-    said = [frozenset(part.arguments) for part in t.conjuncts(block.condition) if b.links(part)]
+    said = [frozenset(part.arguments if b.links(part) else ()) for part in t.conjuncts(block.condition)]
     return table == twin and table.mirrored and len(crossed) == 2 and {*said} == crossed
 
 
