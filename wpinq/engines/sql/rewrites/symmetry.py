@@ -359,8 +359,7 @@ def _ordered(
     if table.mirrored and [*later, first] == columns:
         made = _ordered(script, table, columns[0], columns[1:], counts)
         one, other = (script.emitter.dialect.quote(name) for name, _ in table.columns)
-        weight = "" if table.weight is not None else ", w"
-        sql = f"(SELECT {other} AS {one}, {one} AS {other}{weight} FROM {made.source})"
+        sql = f"(SELECT {other} AS {one}, {one} AS {other}{'' if table.weight else ', w'} FROM {made.source})"
         return replace(made, source=sql, reads=(made.source,))
     lookups = {script.alias(): value for value in (first, *later)}
     conditions = [condition for alias, value in lookups.items() for condition in b.matches(counts, alias, [value])]

@@ -141,11 +141,9 @@ def multiply_counts(script: Script, total: b.Total) -> b.Total:
     if not by_key or len({*across}) > 1 or any(p.text != "not" or p.nullable or b.grows(met) for p in across):
         return total
     counts = [(script.alias(), script.counts(side)) for side in (left, right)]
-    whole = [table for side, (_, table) in zip((one, other), counts, strict=True) if len(side) == len(key)]
-    returns = bool(across and whole) and _turned(met)
-    if len(whole) == 2 and whole[0] == whole[1] and returns == bool(across):
+    if len(one) == len(other) == len(key) and counts[0][1] == counts[1][1] and (not across or _turned(met)):
         n = t.column(script.alias(), "n", False)
-        block = b.looked_up(block, n.scope, whole[0], t.leaves(total.grouped_by))
+        block = b.looked_up(block, n.scope, counts[0][1], t.leaves(total.grouped_by))
         number, weight = t.call("int_multiply", n, n), t.call("absolute", block.weight)
         number = t.call("int_subtract", number, n) if across else number
         return replace(total, block=block, term=t.times(t.call("from_grid", number), weight))
@@ -155,7 +153,7 @@ def multiply_counts(script: Script, total: b.Total) -> b.Total:
     pairs = replace(pairs, condition=t.both([pairs.condition, *_equal(one, other)]))
     rows = [(pairs, t.call("int_multiply", *(t.column(alias, "n", False) for alias, _ in counts)))]
     if across:
-        alias, less = script.alias(), whole[0] if returns else script.counts(met)
+        alias, less = script.alias(), script.counts(met)
         left_out, _ = _part(block, [(alias, less), *lookups], dict(zip(key, less.at(alias), strict=False)))
         rows.append((left_out, t.call("negate_weight", t.column(alias, "n", False))))
     return replace(total, rows=tuple(rows), sql="CAST(sum(n) AS DOUBLE) * abs(min(w))")

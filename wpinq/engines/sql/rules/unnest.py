@@ -243,8 +243,7 @@ def _widths(operator: Shave, widths: Lambda, script: Script, block: Block) -> t.
 
 def _running_totals(widths: Lambda, most: int, power: int) -> list[float]:
     """The total of the constant widths before each; nothing where one is no float on the grid."""
-    body = widths.body.core
-    items = body.value[:most] if isinstance(body, Constant) and isinstance(body.value, tuple) else ()
+    items = body.value[:most] if isinstance(body := widths.body.core, Constant) and body.value is not None else ()
     numbers, step = [Fraction(max(each or 0, 0)) for each in items], Fraction(2) ** -power
     for each in (*numbers, *accumulate(numbers)):
         if each >= 2**900 or Fraction(float(each)) != each or each % step:
@@ -264,10 +263,9 @@ def _pieces_of_widths(
     dialect = script.emitter.dialect
     grid, back = sums.power_of_two(power), sums.power_of_two(-power)
     inner, read = script.select(block, [*t.leaves(block.output), items, block.weight], [*names, "widths", "w"])
-    listed = ", ".join(names)
-    first = f"{listed}, " if listed else ""
+    first = "".join(f"{name}, " for name in names)
     lists = {"s": "widths", "i": dialect.write("numbers_below", dialect.write("list_length", "widths"))}
-    part, there = f"PARTITION BY {listed} " if listed else "", ""
+    part, there = f"PARTITION BY {', '.join(names)} " if names else "", ""
     taken = f"coalesce(sum(step) OVER ({part}ORDER BY i ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0)"
     if before:
         lists["b"], there = dialect.table([*map(repr, before)], "DOUBLE[]"), " WHERE b < w"
@@ -276,7 +274,6 @@ def _pieces_of_widths(
     spread = f"SELECT {first}w, {dialect.unnest(lists)} FROM ({inner}) WHERE w > 0"
     on_grid = f"SELECT *, {total} AS total, CASE WHEN s > 0 THEN {step} ELSE 0 END AS step FROM ({spread}){there}"
     running = f"SELECT *, total - {taken} AS remaining FROM ({on_grid})"
-    rest = f"{dialect.write('from_grid', 'remaining')} * {back}"
-    piece = f"CASE WHEN step < remaining THEN s ELSE {rest} END AS w"
+    piece = f"CASE WHEN step < remaining THEN s ELSE {dialect.write('from_grid', 'remaining')} * {back} END AS w"
     sql = f"SELECT {first}i, {piece} FROM ({running}) WHERE s > 0 AND remaining > 0"
     return derived(sql, (), read)
