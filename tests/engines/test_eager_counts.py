@@ -93,7 +93,7 @@ def test_the_bits_are_those_of_all_pairs(name: str) -> None:
         assert found
 
 
-@for_each("name", ["paths", "three vertices", "of two columns", "triangles by degree", "squares by degree"])
+@for_each("name", COUNTED)
 def test_edges_of_both_directions_are_counted_too(name: str) -> None:
     rng, query = Random(f"{name} both"), COUNTED[name](symmetrize(SIMPLE))
     assert changed(query)

@@ -198,6 +198,26 @@ def test_one_piece_is_the_piece_among_all(width: float, number: int, limit: int 
     assert "unnest" in text(query, without("one_piece"))
 
 
+@for_each("seed", range(20), every=2)
+def test_pieces_of_constant_widths_are_those_of_widths_of_each_record(seed: int) -> None:
+    """To the last bit, also where totals fall on a weight, widths are far above it, or no float on the grid."""
+    rng = Random(seed)
+    numbers = wp.source("numbers", int, weights=True)
+    usual = [0.0, 0.5, 1.0, 2.5, 2.0**50]
+    drawn = rng.choice([usual, usual, [*usual, 1e300, 0.1, 1 / 3, 2.0**-80], [0.0, 2.0**800]])
+    widths = [rng.choice(drawn) for _ in range(7)]
+    weights = [0.5, 1.0, 1.5, 3.7, 2.0**-70, 9.0, 1e6, -1.0, 0.1, *(sum(widths[:i]) for i in range(1, 4))]
+    data = {"numbers": {i: weight for i in range(60) if 0 < abs(weight := rng.choice(weights)) < 1e9}}
+    constant, varied = (
+        numbers.shave(lambda x: widths),
+        numbers.shave(lambda x: [F.where(x < 0, 1.0, w) for w in widths]),
+    )
+    found = evaluate(constant.plan, data)
+    assert found == evaluate(varied.plan, data)
+    assert "OVER" in text(varied)
+    assert not {*widths} <= {*usual} or "OVER" not in text(constant)
+
+
 @pytest.mark.parametrize("day", [0, 3, 100])
 @pytest.mark.parametrize("facts", [(), ("unit_weights",)])
 def test_pieces_of_wanted_records_are_those_of_all(facts: tuple[str, ...], day: int) -> None:

@@ -17,10 +17,11 @@ from wpinq.engines.sql.compile import Plan
 from wpinq.engines.sql.duckdb.database import Database
 from wpinq.engines.sql.rewrites.symmetry import NormalForms
 from wpinq.engines.sql.terms import SqlTerm, call, column
-from wpinq.graphs.recipes import paths, triangles_by_degree, triangles_by_intersect
+from wpinq.graphs.recipes import paths, symmetrize, triangles_by_degree, triangles_by_intersect
 
 ALONE = without("symmetry")
 UNIT = wp.source("edges", src=int, dst=int, facts=["unit_weights"])
+SIMPLE = wp.source("edges", src=int, dst=int, facts=["unit_weights", "simple"])
 ANY = wp.source("edges", src=int, dst=int, weights=True)
 
 
@@ -90,6 +91,23 @@ def test_the_bits_are_those_of_all_turns(name: str, weights: tuple[float, ...]) 
             found = database.evaluate(query.plan, data)
             assert found == database.evaluate(query.plan, data, rewrites=ALONE)
         assert found
+
+
+@for_each("name", ["sorted vertices", "by degree", "by intersect"])
+@for_each("weights", [(1.0,), (1.0, 0.5, 1 / 3)], ids=["unit", "positive"])
+def test_edges_with_their_reverses_are_put_in_order_once(name: str, weights: tuple[float, ...]) -> None:
+    """One of the tables in which a column comes before the others is the other, read the other way."""
+    rng, simple = Random(f"{name} both"), wp.source("edges", src=int, dst=int, facts=["simple"], weights=True)
+    query = SYMMETRIC[name](symmetrize(SIMPLE if weights == (1.0,) else simple))
+    once, thrice = programs(query)
+    if once != thrice:
+        assert sum("CASE WHEN" in statement.query for statement in once.statements) == 1
+    pairs = sorted({(a, b) for a, b in ((rng.randrange(14), rng.randrange(14)) for _ in range(80)) if a < b})
+    data = {"edges": {pair: rng.choice(weights) for pair in pairs}}
+    with Database(threads=2) as database:
+        found = database.evaluate(query.plan, data)
+        assert found == database.evaluate(query.plan, data, rewrites=ALONE)
+    assert found
 
 
 def test_growth_is_at_the_vertex_of_few_edges() -> None:

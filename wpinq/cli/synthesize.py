@@ -6,6 +6,7 @@ import argparse
 import json
 import math
 import shlex
+import sys
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -80,7 +81,12 @@ def run(options: argparse.Namespace) -> None:
     for place in written:
         arguments.check_writable(place)
     arguments.check_distinct(written, [options.graph, options.ledger])
-    import_igraph()  # before anything is spent
+    plots = sys.modules.setdefault("matplotlib", None)  # type: ignore[arg-type]  # igraph would load it, for .8 s
+    try:
+        import_igraph()  # before anything is spent
+    finally:
+        if plots is None:
+            del sys.modules["matplotlib"]
     if options.plots is not None:
         axes_or_new(None)
     try:

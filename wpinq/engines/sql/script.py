@@ -133,9 +133,13 @@ class Script:
     def counts(self, block: b.Block) -> b.SqlTable:
         """The number `n` of rows of a block with each output, as a lookup by that output.
 
-        It is the weight, too. Many steps ask for it, by the same text and so of one table.
+        It is the weight, too. Many steps ask for it, by the same text and so of one table. Of a mirrored table as many
+        rows have a value in one column as in the other.
         """
-        terms = [*t.leaves(block.output)]
+        terms, ((alias, table), *others) = [*t.leaves(block.output)], block.tables
+        if table.mirrored and not others and block.condition == t.TRUE and terms and terms == table.at(alias)[1:]:
+            terms = table.at(alias)[:1]
+            block = replace(block, output=terms[0])
         names = numbered("k", terms)
         query = f"SELECT {', '.join([*names, 'count(*) AS n', 'CAST(count(*) AS DOUBLE) AS w'])} FROM "
         name = self.table(f"{query}({self.emitter.select(block, terms, names)}){grouping(names)}", b.reads([block]))

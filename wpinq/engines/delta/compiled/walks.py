@@ -139,7 +139,8 @@ class GraphWalk(ABC):
             edges = edges.astype(str)
         elif self._vertices.type != INT:
             raise PlanError("the state of a walk is kept for vertices that are integers or strings; number the others")
-        self.resynchronize()
+        if self._tallies[2]:  # before the first step all is fresh
+            self.resynchronize()
         return {"edges": edges, "random": self._seeds.copy(), "tallies": self._tallies[:3].copy()}
 
     def restore(self, state: WalkState) -> None:

@@ -350,7 +350,16 @@ def _from_first(script: Script, found: Automorphism) -> b.JoinedTables:
 def _ordered(
     script: Script, table: b.SqlTable, first: t.SqlTerm, later: list[t.SqlTerm], counts: b.SqlTable
 ) -> b.SqlTable:
-    """The rows of a table in which one column comes before others."""
+    """The rows of a table in which one column comes before others.
+
+    Of a mirrored table, those of the second column are those of the first, read the other way.
+    """
+    columns = table.at(first.scope)
+    if table.mirrored and [*later, first] == columns:
+        made = _ordered(script, table, columns[0], columns[1:], counts)
+        one, other = (script.emitter.dialect.quote(name) for name, _ in table.columns)
+        sql = f"(SELECT {other} AS {one}, {one} AS {other}{'' if table.weight else ', w'} FROM {made.source})"
+        return replace(made, source=sql, reads=(made.source,))
     lookups = {script.alias(): value for value in (first, *later)}
     conditions = [condition for alias, value in lookups.items() for condition in b.matches(counts, alias, [value])]
     least, *numbers = [t.column(alias, "n", False) for alias in lookups]

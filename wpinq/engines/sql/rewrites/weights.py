@@ -105,7 +105,8 @@ def multiply_counts(script: Script, total: b.Total) -> b.Total:
     Before: `SELECT b.c0, count(*) FROM e AS a, e AS b WHERE a.c1 = b.c0 AND NOT a.c0 = b.c1 GROUP BY b.c0`.
     After: `SELECT k0, sum(n) FROM (SELECT m.k0, m.n * o.n AS n FROM ends AS m, starts AS o WHERE m.k0 = o.k0 UNION ALL
     SELECT k0, -n FROM returns) GROUP BY k0`. Here `ends` and `starts` count edges by `c1` and by `c0`, and `returns`
-    counts `FROM e AS a, e AS b WHERE a.c1 = b.c0 AND a.c0 = b.c1` by `b.c0`.
+    counts `FROM e AS a, e AS b WHERE a.c1 = b.c0 AND a.c0 = b.c1` by `b.c0`. Where all three are one table, no sum is
+    needed: the norm is `n * n - n` of the row that has the key.
 
     The norm of paths at their middle vertex is the case in point: `in(k) · out(k) − reciprocal(k)`. No path is listed.
     A loop is a row like others. Where every edge has its reverse, as the plan proves, `returns` is `starts`.
@@ -139,14 +140,19 @@ def multiply_counts(script: Script, total: b.Total) -> b.Total:
     if not by_key or len({*across}) > 1 or any(p.text != "not" or p.nullable or b.grows(met) for p in across):
         return total
     counts = [(script.alias(), script.counts(side)) for side in (left, right)]
-    whole = [table for side, (_, table) in zip((one, other), counts, strict=True) if len(side) == len(key)]
+    if len(one) == len(other) == len(key) and counts[0][1] == counts[1][1] and (not across or _turned(met)):
+        n = t.column(script.alias(), "n", False)
+        block = b.looked_up(block, n.scope, counts[0][1], t.leaves(total.grouped_by))
+        number, weight = t.call("int_multiply", n, n), t.call("absolute", block.weight)
+        number = t.call("int_subtract", number, n) if across else number
+        return replace(total, block=block, term=t.times(t.call("from_grid", number), weight))
     by_side = zip((one, other), counts, strict=True)
     one, other = (dict(zip(side, n.at(alias), strict=False)) for side, (alias, n) in by_side)
     pairs, _ = _part(block, [*counts, *lookups], {each: one[each] if each in one else other[each] for each in key})
     pairs = replace(pairs, condition=t.both([pairs.condition, *_equal(one, other)]))
     rows = [(pairs, t.call("int_multiply", *(t.column(alias, "n", False) for alias, _ in counts)))]
     if across:
-        alias, less = script.alias(), whole[0] if whole and _turned(met) else script.counts(met)
+        alias, less = script.alias(), script.counts(met)
         left_out, _ = _part(block, [(alias, less), *lookups], dict(zip(key, less.at(alias), strict=False)))
         rows.append((left_out, t.call("negate_weight", t.column(alias, "n", False))))
     return replace(total, rows=tuple(rows), sql="CAST(sum(n) AS DOUBLE) * abs(min(w))")
@@ -174,7 +180,7 @@ def _turned(block: b.Block) -> bool:
     """Whether the pairs of a block are the rows of a mirrored table, each with its reverse."""
     (one, table), (other, twin) = block.tables
     crossed = {frozenset(pair) for pair in zip(table.at(one), twin.at(other)[::-1], strict=False)}
-    said = [frozenset(part.arguments) for part in t.conjuncts(block.condition) if b.links(part)]
+    said = [frozenset(part.arguments if b.links(part) else ()) for part in t.conjuncts(block.condition)]
     return table == twin and table.mirrored and len(crossed) == 2 and {*said} == crossed
 
 

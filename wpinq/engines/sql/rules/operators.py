@@ -176,7 +176,7 @@ def _norm(
     names = numbered("c", terms)
     total, covers = script.rewritten(b.Total(shown, shown.output, True, relation.nonnegative)), b.covered(shown, names)
     if total.term is not None:
-        return block, total.term
+        return replace(total.block, output=block.output), total.term
     if total.sql is not None and shown.weight == t.ONE and covers is not None:
         norms = script.counts(shown)
     else:

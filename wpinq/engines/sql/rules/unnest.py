@@ -16,6 +16,8 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from fractions import Fraction
+from itertools import accumulate
 
 from wpinq.columns.records import column_names, column_types, leaf_types, plain
 from wpinq.engines.sql import sums, terms as t
@@ -23,7 +25,7 @@ from wpinq.engines.sql.blocks import Block, Relation, SqlTable, column_list, der
 from wpinq.engines.sql.dialect import Dialect
 from wpinq.engines.sql.rules.lowering import lower
 from wpinq.engines.sql.script import Script, numbered, share
-from wpinq.expr.nodes import Lambda
+from wpinq.expr.nodes import Constant, Lambda
 from wpinq.expr.types import FLOAT, ListOf, TupleOf, Type, Weighted
 from wpinq.plan.operators import SelectMany, Shave
 
@@ -188,7 +190,8 @@ def shave(operator: Shave, script: Script, given: Relation, output: Relation) ->
     if isinstance(operator.widths, Lambda):
         assert few is not None
         items = _widths(operator, operator.widths, script, block)
-        table = _pieces_of_widths(items, script, record, names, sums.exponent(given.mass) - few.bit_length() - 1)
+        power = sums.exponent(given.mass) - few.bit_length() - 1
+        table = _pieces_of_widths(items, _running_totals(operator.widths, few, power), script, record, names, power)
     else:
         table = _pieces_of_one_width(operator.widths, few, script, record, names)
     keys = tuple(key | {"i"} for key in output_keys(record, names) or (frozenset(names),))
@@ -237,25 +240,39 @@ def _widths(operator: Shave, widths: Lambda, script: Script, block: Block) -> t.
     return t.call("first", items, t.literal(str(operator.bound)))
 
 
-def _pieces_of_widths(items: t.SqlTerm, script: Script, block: Block, names: list[str], power: int) -> SqlTable:
-    """Pieces of these widths as long as there is weight, on the grid of a power of two."""
+def _running_totals(widths: Lambda, most: int, power: int) -> list[float]:
+    """The total of the constant widths before each; nothing where one is no float on the grid."""
+    items = body.value[:most] if isinstance(body := widths.body.core, Constant) and body.value is not None else ()
+    numbers, step = [Fraction(max(each or 0, 0)) for each in items], Fraction(2) ** -power
+    for each in (*numbers, *accumulate(numbers)):
+        if each >= 2**900 or Fraction(float(each)) != each or each % step:
+            return []
+    return [float(total) for total in accumulate(numbers, initial=Fraction(0))][: len(items)]
+
+
+def _pieces_of_widths(
+    items: t.SqlTerm, before: Sequence[float], script: Script, block: Block, names: list[str], power: int
+) -> SqlTable:
+    """Pieces of these widths as long as there is weight, on the grid of a power of two.
+
+    What is taken off before a piece is a window over the pieces of the record; of constant widths, a constant each. The
+    weight is more than that as long as any remains, and each width before is less than the weight: so their integers
+    are their own, and add up to the integer of their total.
+    """
     dialect = script.emitter.dialect
     grid, back = sums.power_of_two(power), sums.power_of_two(-power)
     inner, read = script.select(block, [*t.leaves(block.output), items, block.weight], [*names, "widths", "w"])
-    listed = ", ".join(names)
-    first = f"{listed}, " if listed else ""
-    numbers = dialect.write("numbers_below", dialect.write("list_length", "widths"))
-    spread = f"SELECT {first}w, {dialect.unnest({'s': 'widths', 'i': numbers})} FROM ({inner}) WHERE w > 0"
-    on_grid = (
-        f"SELECT *, {dialect.write('to_grid', f'w * {grid}')} AS total, "
-        f"CASE WHEN s > 0 THEN {dialect.write('to_grid', f'least(s, w) * {grid}')} ELSE 0 END AS step FROM ({spread})"
-    )
-    part = f"PARTITION BY {listed} " if listed else ""
-    running = (
-        f"SELECT *, total - coalesce(sum(step) OVER ({part}ORDER BY i ROWS BETWEEN UNBOUNDED PRECEDING AND "
-        f"1 PRECEDING), 0) AS remaining FROM ({on_grid})"
-    )
-    rest = f"{dialect.write('from_grid', 'remaining')} * {back}"
-    piece = f"CASE WHEN step < remaining THEN s ELSE {rest} END AS w"
+    first = "".join(f"{name}, " for name in names)
+    lists = {"s": "widths", "i": dialect.write("numbers_below", dialect.write("list_length", "widths"))}
+    part, there = f"PARTITION BY {', '.join(names)} " if names else "", ""
+    taken = f"coalesce(sum(step) OVER ({part}ORDER BY i ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0)"
+    if before:
+        lists["b"], there = dialect.table([*map(repr, before)], "DOUBLE[]"), " WHERE b < w"
+        taken = dialect.write("to_grid", f"b * {grid}")
+    total, step = (dialect.write("to_grid", f"{each} * {grid}") for each in ("w", "least(s, w)"))
+    spread = f"SELECT {first}w, {dialect.unnest(lists)} FROM ({inner}) WHERE w > 0"
+    on_grid = f"SELECT *, {total} AS total, CASE WHEN s > 0 THEN {step} ELSE 0 END AS step FROM ({spread}){there}"
+    running = f"SELECT *, total - {taken} AS remaining FROM ({on_grid})"
+    piece = f"CASE WHEN step < remaining THEN s ELSE {dialect.write('from_grid', 'remaining')} * {back} END AS w"
     sql = f"SELECT {first}i, {piece} FROM ({running}) WHERE s > 0 AND remaining > 0"
     return derived(sql, (), read)
