@@ -6,7 +6,6 @@ import argparse
 import json
 import math
 import shlex
-import sys
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -81,12 +80,7 @@ def run(options: argparse.Namespace) -> None:
     for place in written:
         arguments.check_writable(place)
     arguments.check_distinct(written, [options.graph, options.ledger])
-    plots = sys.modules.setdefault("matplotlib", None)  # type: ignore[arg-type]  # igraph would load it, for .8 s
-    try:
-        import_igraph()  # before anything is spent
-    finally:
-        if plots is None:
-            del sys.modules["matplotlib"]
+    import_igraph()  # before anything is spent
     if options.plots is not None:
         axes_or_new(None)
     try:
