@@ -7,6 +7,8 @@ from hypothesis import HealthCheck, settings
 
 from tests.support.local_spark import database as database
 from tests.support.local_spark import spark as spark
+from tests.support.postgres import postgres_ledger as postgres_ledger
+from tests.support.postgres import postgres_server as postgres_server
 
 settings.register_profile("no clock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("no clock")
