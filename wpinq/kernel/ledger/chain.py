@@ -30,7 +30,8 @@ BATCH = 10_000
 
 _WRITTEN_HEAD = re.compile(r"([0-9]{1,18}):([0-9a-f]{64})", re.ASCII)
 LAST = "SELECT sequence, hash, kind FROM entries ORDER BY sequence DESC LIMIT 1"
-_COLUMNS = "sequence, time, kind, actor, target, amount, content, hash"
+COLUMNS = "sequence, time, kind, actor, target, amount, content, hash"
+INSERT = f"INSERT INTO entries ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 
 
 class Transaction(Protocol):
@@ -145,9 +146,7 @@ def append(
         content = content | {"batch": batch_digest(batch(transaction, sequence)).hex()}
     time = "" if kind == ANSWERS else datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     row = (sequence, time, kind, actor, target, amount, _written(content))
-    transaction.execute(
-        f"INSERT INTO entries ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*row, link(previous, row))
-    )
+    transaction.execute(INSERT, (*row, link(previous, row)))
     return sequence
 
 
@@ -217,7 +216,7 @@ def tampered(name: str, reason: str) -> LedgerError:
 
 def read(transaction: Transaction, condition: str, values: Sequence[Any], size: int = -1, skip: int = 0) -> list[Entry]:
     """At most `size` entries that fulfil a condition, in order, after the first `skip`."""
-    query = f"SELECT {_COLUMNS} FROM entries WHERE {condition} ORDER BY sequence LIMIT ? OFFSET ?"
+    query = f"SELECT {COLUMNS} FROM entries WHERE {condition} ORDER BY sequence LIMIT ? OFFSET ?"
     rows = transaction.execute(query, (*values, LIMIT if size < 0 else size, skip)).fetchall()
     return [
         Entry(sequence, time, kind, actor, target, amount, json.loads(content), chained.hex())

@@ -28,7 +28,7 @@ from wpinq.kernel.ledger.chain import START, Head, Transaction
 T = TypeVar("T")
 
 _URL = re.compile(r"(postgres(?:ql)?://)(?:[^/?#]*@)?([A-Za-z0-9.,:_\[\]-]*/[\w.-]+)(?:\?[^@]*)?", re.ASCII)
-_SCHEMES = ("postgresql:", "postgres:")
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]+://|postgres\w*:", re.IGNORECASE | re.ASCII)
 _FORMAT = f"wpinq ledger of format {schema.FORMAT}"
 _LOST = "the lease of this release is lost, so that its sources are suspended: no answer was stored"
 _BEGIN = f"""BEGIN; SET LOCAL lock_timeout = '{{patience:.3f}}s';
@@ -81,12 +81,12 @@ class LedgerURL(os.PathLike[str]):
                 "the URL of a ledger is postgresql://USER@HOST:PORT/DATABASE, with the password in the URL (its signs "
                 "percent-encoded), PGPASSWORD or ~/.pgpass"
             )
-        self._url, self._shown = url, found[1] + found[2]
+        self._url, self._shown = url, f"{found[1]}{found[2]}"
 
     @staticmethod
     def matches(place: str) -> bool:
         """Whether a place is a URL and no path of a file."""
-        return place.startswith(_SCHEMES)
+        return _SCHEME.match(place) is not None
 
     def __fspath__(self) -> str:
         return self._url
@@ -124,7 +124,7 @@ class _Statements:
                 self._last = parameters[0], parameters[-1], parameters[2]
         return None
 
-    def send(self, end: bytes) -> str | None:
+    def send(self, end: bytes) -> Any:
         """Send what waits, and one statement more; the command that this was for the server."""
         statements, values = b"; ".join([*self._waiting, end]), self._values
         self._waiting, self._values = [], []
