@@ -240,7 +240,7 @@ def test_the_other_service_suspends_where_one_is_gone(tmp_path: Path, postgres_s
         with Ledger(url) as ledger:
             assert ledger.suspended() == {"edges"}
             assert ledger.account("edges").spent == 0
-        assert one.ask("GET", "v1/health", None).status_code == 200
+        assert one.ask("GET", "healthz", None).status_code == 200
 
 
 def test_a_configuration_tells_no_password(tmp_path: Path, url: str) -> None:

@@ -108,15 +108,15 @@ def binaries() -> Path | None:
 
 
 @contextlib.contextmanager
-def running() -> Iterator[Server]:
-    """A server that ends with the context; skipped where it cannot be had."""
+def running(folder: str | None = None) -> Iterator[Server]:
+    """A server that ends with the context, in a folder or in memory; skipped where it cannot be had."""
     pytest.importorskip("psycopg", reason="a ledger in PostgreSQL needs the extra postgres")
     where = binaries()
     if where is None or sys.platform == "win32":
         pytest.skip("no server of PostgreSQL: apt-get install postgresql")
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # no disk is waited for
-    with tempfile.TemporaryDirectory(dir=memory) as folder:
-        server = Server(where, Path(folder))
+    with tempfile.TemporaryDirectory(dir=folder or memory) as own:
+        server = Server(where, Path(own))
         try:
             yield server
         finally:
