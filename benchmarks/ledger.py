@@ -6,8 +6,8 @@ waiting     8 processes that debit one ledger as fast as they can: the time of a
             median, in 99 of 100 cases, and at worst; the same without turns, where SQLite's own waiting decides
 opening     a ledger of 100,000 debits: processor time of opening it, beside one of 100; and of verifying it
 
-postgres    the same debits in PostgreSQL, beside as many plain conditional updates of its table of accounts, each a
-            transaction, by the same 8 processes right after
+postgres    the same debits in PostgreSQL, beside as many plain conditional updates of its table of accounts by the same
+            8 processes right after: each in a transaction as drivers make one, and each as one message
 
 Waiting is wall time, of which other work of the machine is a part; the load is printed.
 """
@@ -15,6 +15,7 @@ Waiting is wall time, of which other work of the machine is a part; the load is 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import statistics
@@ -79,29 +80,37 @@ def waiting(processes: int, debits: int, turns: bool) -> None:
     )
 
 
+_KINDS = "debits", "updates in a transaction", "updates in one message"
 UPDATE = "UPDATE wpinq.accounts SET spent = spent + 1 WHERE name = 'edges' AND spent + 1 <= budget"
 
 
 def spend_beside(url: str, name: str, debits: int) -> None:
-    """A process of its own: seconds of each debit, and of each plain update by the owner."""
+    """A process of its own: seconds of each debit, and of each plain update by the owner, in two forms."""
     import psycopg
 
     ledger_url, owner = url.split()
-    debit, update = [], []
-    with Ledger(ledger_url) as ledger, psycopg.connect(owner, autocommit=True) as connection:
-        print("ready", flush=True)
-        sys.stdin.readline()
-        for i in range(debits):
-            started = time.perf_counter()
-            ledger.debit({f"{name}.{i}": "count"}, flat(1))
-            debit.append(time.perf_counter() - started)
-        print("debited", flush=True)
-        sys.stdin.readline()
-        for _ in range(debits):
-            started = time.perf_counter()
+    with Ledger(ledger_url) as ledger, psycopg.connect(owner) as connection:
+
+        def update() -> None:
             connection.execute(UPDATE)
-            update.append(time.perf_counter() - started)
-    print(json.dumps([debit, update]))
+            connection.commit()
+
+        def update_at_once() -> None:
+            connection.autocommit = True
+            connection.execute(UPDATE)
+
+        numbers, found = itertools.count(), []
+        acts = (lambda: ledger.debit({f"{name}.{next(numbers)}": "count"}, flat(1)), update, update_at_once)
+        for act in acts:
+            print("ready", flush=True)
+            sys.stdin.readline()
+            taken = []
+            for _ in range(debits):
+                started = time.perf_counter()
+                act()
+                taken.append(time.perf_counter() - started)
+            found.append(taken)
+    print(json.dumps(found))
 
 
 def beside_updates(processes: int, debits: int) -> None:
@@ -116,7 +125,7 @@ def beside_updates(processes: int, debits: int) -> None:
         command = [sys.executable, __file__, "--spend", f"{url} {owner}", "--debits", str(debits)]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
         started = [subprocess.Popen([*command, "--name", str(i)], **pipes) for i in range(processes)]
-        for _ in ("debits", "updates"):
+        for _ in _KINDS:
             for process in started:
                 process.stdout.readline()
             for process in started:
@@ -124,12 +133,14 @@ def beside_updates(processes: int, debits: int) -> None:
                 process.stdin.flush()
         found = [json.loads(process.communicate()[0]) for process in started]
     p99 = []
-    for kind, place in (("debits", 0), ("plain updates", 1)):
+    for place, kind in enumerate(_KINDS):
         taken = sorted(second for each in found for second in each[place])
         ms = [1000 * taken[min(len(taken) - 1, int(len(taken) * share))] for share in (0.5, 0.99, 1)]
         p99.append(ms[1])
-        print(f"postgres, {kind}: {processes} processes: p50 {ms[0]:.1f} ms, p99 {ms[1]:.1f} ms, max {ms[2]:.1f} ms")
-    print(f"postgres: p99 of a debit over that of an update: {p99[0] / p99[1]:.2f} (3); load {os.getloadavg()[0]:.1f}")
+        print(
+            f"postgres, {kind}: {processes} processes: p50 {ms[0]:.1f} ms, p99 {ms[1]:.1f} ms, max {ms[2]:.1f} ms; "
+            f"p99 of a debit over it {p99[0] / ms[1]:.2f} (3); load {os.getloadavg()[0]:.1f}"
+        )
 
 
 def used(action: Callable[[], object], times: int) -> float:

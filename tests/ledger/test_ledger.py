@@ -45,13 +45,6 @@ def open_account(ledger: Ledger, name: str = "edges", budget: int = EPSILON) -> 
     )[0]
 
 
-@pytest.fixture(params=["file", "postgres"])
-def place(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> str:
-    """A file, or a ledger in PostgreSQL."""
-    found = tmp_path / "ledger.db" if request.param == "file" else request.getfixturevalue("postgres_ledger")
-    return str(found)
-
-
 @pytest.fixture(params=["file", "memory", "postgres"])
 def ledger(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> Iterator[Ledger]:
     path = tmp_path / "ledger.db" if request.param == "file" else None

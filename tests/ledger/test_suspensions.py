@@ -26,14 +26,14 @@ def path(tmp_path: Path) -> Path:
     return Path(opened(tmp_path / "l.db"))
 
 
-@pytest.fixture(params=["file", "postgres"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
-    """A file, or a ledger in PostgreSQL."""
-    return opened(tmp_path / "l.db" if request.param == "file" else request.getfixturevalue("postgres_ledger"))
+@pytest.fixture
+def accounts(place: str) -> Path | str:
+    """A ledger with two accounts, in a file or in PostgreSQL."""
+    return opened(place)
 
 
-def test_closing_and_opening_are_entries_once_each_and_change_no_budget(place: Path | str) -> None:
-    with Ledger(place) as ledger:
+def test_closing_and_opening_are_entries_once_each_and_change_no_budget(accounts: Path | str) -> None:
+    with Ledger(accounts) as ledger:
         assert ledger.suspended() == frozenset()
         assert ledger.suspend(["edges"]) == {"edges"}
         assert ledger.suspend(["edges", "nodes"]) == {"nodes"}
@@ -54,8 +54,8 @@ def test_closing_and_opening_are_entries_once_each_and_change_no_budget(place: P
         ledger.verify()
 
 
-def test_every_process_sees_at_once_what_another_closed(place: Path | str) -> None:
-    with Ledger(place) as one, Ledger(place) as other:
+def test_every_process_sees_at_once_what_another_closed(accounts: Path | str) -> None:
+    with Ledger(accounts) as one, Ledger(accounts) as other:
         assert other.suspended() == frozenset()
         one.suspend(["edges"])
         assert other.suspended().intersection(["edges"]) == {"edges"}
@@ -64,8 +64,8 @@ def test_every_process_sees_at_once_what_another_closed(place: Path | str) -> No
         assert other.suspended().intersection(["edges"]) == frozenset()
 
 
-def test_an_account_that_there_is_not_is_neither_closed_nor_opened(place: Path | str) -> None:
-    with Ledger(place) as ledger:
+def test_an_account_that_there_is_not_is_neither_closed_nor_opened(accounts: Path | str) -> None:
+    with Ledger(accounts) as ledger:
         with pytest.raises(LedgerError, match="no account 'others'"):
             ledger.suspend(["edges", "others"])
         with pytest.raises(LedgerError, match="no account 'others'"):
@@ -113,11 +113,11 @@ def test_the_command_line_shows_what_is_closed_and_opens_it(path: Path, capsys: 
     assert "resume edges 0 resumed for analysts" in capsys.readouterr().out
 
 
-def test_what_a_debit_that_was_undone_had_read_is_not_remembered(place: Path | str) -> None:
+def test_what_a_debit_that_was_undone_had_read_is_not_remembered(accounts: Path | str) -> None:
     def price(new: object, parts_of: object) -> Pricing:
         raise ValueError
 
-    with Ledger(place) as ledger:
+    with Ledger(accounts) as ledger:
         with pytest.raises(ValueError):
             ledger.debit({"x": "x"}, price)
         ledger.suspend(["edges"])

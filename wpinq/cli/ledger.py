@@ -1,4 +1,4 @@
-"""`wpinq ledger`: show and set budgets; make, verify, back up, restore, carry and copy ledgers."""
+"""`wpinq ledger`: show and set budgets; make, verify, restore and copy ledgers."""
 
 from __future__ import annotations
 

@@ -24,7 +24,9 @@ _AT_ONCE = 1_000
 
 
 def move(old: str | os.PathLike[str], new: str, expected_head: str | None = None) -> Head:
-    """Close a ledger in a file for ever, and copy all of it to an empty one in PostgreSQL; the head of that.
+    """Close a ledger file for ever, and copy all of it to an empty ledger in PostgreSQL.
+
+    Returns the head of the new ledger.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A ledger in PostgreSQL, for several machines: the same tables, chain and transactions as in a file.
+"""A ledger in PostgreSQL, for several machines: tables, chain and transactions of a file.
 
 Two roles are made with it. `NAME_owner` owns the tables. `NAME_service` reads them and calls three functions, which
 append entries, plans and answers and check the chain, so a service cannot change its history. All tables of balances
@@ -18,14 +18,16 @@ import threading
 import weakref
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, TypeVar
 
 from wpinq.errors import LedgerError
 from wpinq.kernel.ledger import chain, schema, store
+from wpinq.kernel.ledger.accounts import FIND
 from wpinq.kernel.ledger.chain import START, Head, Transaction
+from wpinq.kernel.ledger.debit import PAID
 
 T = TypeVar("T")
+_Read = tuple[str, tuple[Any, ...]]
 
 _URL = re.compile(r"(postgres(?:ql)?://)(?:[^/?#]*@)?([A-Za-z0-9.,:_\[\]-]*/[\w.-]+)(?:\?[^@]*)?", re.ASCII)
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]+://|postgres\w*:", re.IGNORECASE | re.ASCII)
@@ -33,7 +35,10 @@ _FORMAT = f"wpinq ledger of format {schema.FORMAT}"
 _LOST = "the lease of this release is lost, so that its sources are suspended: no answer was stored"
 _BEGIN = f"""BEGIN; SET LOCAL lock_timeout = '{{patience:.3f}}s';
 SELECT pg_advisory_xact_lock('wpinq.entries'::regclass::bigint);
-SELECT sequence, hash, kind FROM entries WHERE sequence = {{known}} UNION ({chain.LAST})"""
+SELECT sequence, hash FROM entries WHERE sequence = {{known}}; {chain.LAST}"""
+_HELD: _Read = "the entry that is known", ()
+_USUAL = 6
+"""Reads of debits that are made again as the next one begins: of digests and of accounts, as they were read last."""
 _SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _SETTINGS = """SET search_path = wpinq, pg_temp; SET synchronous_commit = on; SET client_encoding = 'UTF8';
 SET idle_in_transaction_session_timeout = '60s'"""
@@ -97,42 +102,62 @@ class LedgerURL(os.PathLike[str]):
     __str__ = __repr__
 
 
+class _Rows(list[tuple[Any, ...]]):
+    """Rows that were read, and the command that gave them for the server."""
+
+    command: str | None = None
+
+    def fetchone(self) -> tuple[Any, ...] | None:
+        return self[0] if self else None
+
+
 class _Statements:
     """A transaction that takes the statements of SQLite.
 
-    Others wait for a writer, so it makes few round trips: writes wait for the next read or the commit, and the last
-    entry is known from the beginning.
+    Others wait for a writer, so it makes few round trips: some reads are made as it begins, and writes wait for the
+    next read or the commit.
     """
 
-    def __init__(self, connection: Any, last: tuple[Any, ...] | None = None) -> None:
-        self._connection, self._last = connection, last
+    def __init__(self, connection: Any, usual: dict[_Read, None], known: dict[_Read, _Rows]) -> None:
+        self._connection, self._usual, self._known = connection, usual, known
         self._waiting: list[bytes] = []
         self._values: list[Any] = []
 
     def execute(self, statement: str, parameters: Sequence[Any] = (), /) -> Any:
-        if statement == chain.LAST and self._last is not None:
-            return SimpleNamespace(fetchone=lambda: self._last)
+        read = statement, tuple(parameters)
         translated, writes = _translated(statement)
         if not writes:
-            if self._waiting:
+            if self._waiting and read not in self._known:
                 self.send(b"SELECT")
-            return self._connection.execute(translated, parameters or None)
+            rows = self._known.get(read)
+            rows = self._connection.execute(translated, parameters or None) if rows is None else rows
+            if statement in (PAID, FIND):
+                self._usual.pop(read, None)
+                self._usual[read] = None
+            return rows
         if translated:
             self._waiting.append(translated)
             self._values += parameters
             if translated == _APPEND:
-                self._last = parameters[0], parameters[-1], parameters[2]
+                self._known.clear()
+                self._known[chain.LAST, ()] = _Rows([(parameters[0], parameters[-1], parameters[2])])
         return None
 
     def send(self, end: bytes) -> Any:
         """Send what waits, and one statement more; the command that this was for the server."""
         statements, values = b"; ".join([*self._waiting, end]), self._values
         self._waiting, self._values = [], []
-        cursor = _driver().ClientCursor(self._connection)
-        cursor.execute(statements, values or None)
-        while cursor.nextset():
-            pass
-        return cursor.statusmessage
+        return _results(self._connection, statements, values)[-1].command
+
+
+def _results(connection: Any, statements: bytes, values: Sequence[Any]) -> list[_Rows]:
+    """The rows of each of some statements, in one round trip."""
+    cursor, found, more = _driver().ClientCursor(connection), list[_Rows](), True
+    cursor.execute(statements, values or None)
+    while more:
+        found.append(_Rows(cursor.fetchall() if cursor.description else ()))
+        found[-1].command, more = cursor.statusmessage, cursor.nextset()
+    return found
 
 
 @functools.lru_cache(maxsize=256)
@@ -174,7 +199,7 @@ class PostgresStore:
         self._connection: Any = None
         self._writer: int | None = None
         self._closed = False
-        self._last = START
+        self._last, self._usual = START, dict[_Read, None]()
         self.lease: str | None = None
         _registry.add(self)
         try:
@@ -189,7 +214,7 @@ class PostgresStore:
             again = not self._amid()  # with a connection that was idle, nothing is lost
             while True:
                 try:
-                    return work(_Statements(self._ready()))
+                    return work(_Statements(self._ready(), self._usual, {}))
                 except _driver().Error as error:
                     if not (again and self._connection.closed):
                         raise self._refused(error) from None
@@ -197,7 +222,7 @@ class PostgresStore:
 
     def snapshot(self, work: Callable[[Transaction], T]) -> T:
         """The result of some work on one committed state, with no writer kept waiting."""
-        return self._transact(_SNAPSHOT, work, START)
+        return self._transact(_SNAPSHOT, work)
 
     def flush(self) -> None:
         """Nothing: all that is committed is durable."""
@@ -245,14 +270,20 @@ class PostgresStore:
                 self._connection = None
             self._closed = True
 
-    def _transact(self, begin: str, work: Callable[[Transaction], T], known: Head) -> T:
+    def _transact(self, begin: str, work: Callable[[Transaction], T], known: Head | None = None) -> T:
         with self._lock:
             if self._amid():
                 raise LedgerError(store.IN_THE_MIDDLE)
+            usual = [] if known is None else [*self._usual][-_USUAL:]
+            self._usual = dict.fromkeys(usual)
+            sent = b"; ".join([begin.encode(), *(_translated(each)[0] for each, _ in usual)])
+            values = [value for _, parameters in usual for value in parameters]
             try:
-                rows = self.read(lambda _: self._begun(begin))  # nothing is lost if it begins again
-                statements = _Statements(self._connection, max(rows, default=None))
-                if known != START and known not in [Head(*row[:2]) for row in rows]:
+                # nothing is lost where it begins again
+                found = self.read(lambda _: _results(self._connection, sent, values))
+                rows = {} if known is None else dict(zip([_HELD, (chain.LAST, ()), *usual], found[3:], strict=True))
+                statements = _Statements(self._connection, self._usual, rows)
+                if known and known != START and rows[_HELD] != [(known.sequence, known.hash)]:
                     chain.check_head(statements, self.name, known, "which it had before in this process")
                 done = self.read(lambda _: work(statements))
                 # after an error that `work` has hidden, a commit would be a ROLLBACK
@@ -266,12 +297,6 @@ class PostgresStore:
                     except _driver().Error:
                         self._connection.close()
                 raise
-
-    def _begun(self, begin: str) -> list[tuple[Any, ...]]:
-        cursor = self._connection.execute(begin)
-        while cursor.nextset():
-            pass
-        return list(cursor.fetchall()) if cursor.description else []
 
     def _amid(self) -> bool:
         held = self._connection
@@ -307,7 +332,9 @@ class PostgresStore:
 
 
 def create(url: str) -> str:
-    """Make a ledger in a database that has none, and its two roles; the name of the role of services.
+    """Make a ledger in a database that has none, and its two roles.
+
+    Returns the name of the role of services.
 
     Parameters
     ----------
