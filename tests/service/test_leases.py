@@ -148,14 +148,14 @@ def test_a_release_without_a_time_of_its_end_has_no_lease(
 
 
 @contextmanager
-def services(folder: Path, server: Server, budget: str, more: str = "") -> Iterator[tuple[str, list[RunningService]]]:
+def services(folder: Path, server: Server, budget: str) -> Iterator[tuple[str, list[RunningService]]]:
     """A ledger, and two services over it with the same users."""
     url = server.ledger()
     with ExitStack() as stack:
         started = []
         for name in ("one", "two"):
             (folder / name).mkdir()
-            path = configured(folder / name, "release_workers = 4", more, budget=budget)
+            path = configured(folder / name, "release_workers = 3", budget=budget, margin=64.0)
             text = path.read_text().replace('"ledger.db"', f'"{url}"').replace('"users.db"', f'"{folder}/users.db"')
             path.write_text(text)
             started.append(stack.enter_context(running(path)))
@@ -193,7 +193,9 @@ def test_fifty_analysts_get_twenty_answers_through_two_services(tmp_path: Path, 
             assert ledger.suspended() == frozenset()
     codes = [response.status_code for response in responses]
     assert codes.count(200) == 20, [response.text for response in responses]
-    assert {response.json()["error"] for response in responses if response.status_code != 200} == {"SourceExhausted"}
+    assert {response.json()["error"]["kind"] for response in responses if response.status_code != 200} == {
+        "SourceExhausted"
+    }
 
 
 @pytest.mark.long
