@@ -1,10 +1,13 @@
 """What a ledger costs its users: waiting among processes, opening after a long history, copies.
 
-    python benchmarks/ledger.py [--only waiting opening] [--processes 8] [--debits 200] [--history 100000]
+    python benchmarks/ledger.py [--only waiting opening postgres] [--processes 8] [--debits 200] [--history 100000]
 
 waiting     8 processes that debit one ledger as fast as they can: the time of a debit from asking to having it, at the
             median, in 99 of 100 cases, and at worst; the same without turns, where SQLite's own waiting decides
 opening     a ledger of 100,000 debits: processor time of opening it, beside one of 100; and of verifying it
+
+postgres    the same debits in PostgreSQL, beside as many plain conditional updates of its table of accounts by the same
+            8 processes right after: each in a transaction as drivers make one, and each as one message
 
 Waiting is wall time, of which other work of the machine is a part; the load is printed.
 """
@@ -12,6 +15,7 @@ Waiting is wall time, of which other work of the machine is a part; the load is 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import statistics
@@ -23,7 +27,8 @@ from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
-from wpinq.kernel.ledger import store
+from wpinq.kernel.ledger import head_file
+from wpinq.kernel.ledger.accounts import declared_account
 from wpinq.kernel.ledger.ledger import Ledger, Price, Pricing
 
 
@@ -31,14 +36,17 @@ def flat(amount: int) -> Price:
     return lambda new, parts_of: Pricing({"edges": amount}, {})
 
 
+EDGES = declared_account("edges", schema="s", unit="u", unit_weight=Fraction(1), budget=10**12)
+
+
 def make(path: Path) -> None:
     with Ledger(path) as ledger:
-        ledger.open_account("edges", schema="s", unit="u", unit_weight=Fraction(1), budget=10**12)
+        ledger.open_accounts([EDGES])
 
 
 def spend(path: str, name: str, debits: int, turns: bool) -> None:
     """A process of its own: seconds of each debit."""
-    store.HAS_TURNS = store.HAS_TURNS and turns
+    head_file.HAS_TURNS = head_file.HAS_TURNS and turns
     taken = []
     with Ledger(path) as ledger:
         print("ready", flush=True)
@@ -72,6 +80,69 @@ def waiting(processes: int, debits: int, turns: bool) -> None:
     )
 
 
+_KINDS = "debits", "updates in a transaction", "updates in one message"
+UPDATE = "UPDATE wpinq.accounts SET spent = spent + 1 WHERE name = 'edges' AND spent + 1 <= budget"
+
+
+def spend_beside(url: str, name: str, debits: int) -> None:
+    """A process of its own: seconds of each debit, and of each plain update by the owner, in two forms."""
+    import psycopg
+
+    ledger_url, owner = url.split()
+    with Ledger(ledger_url) as ledger, psycopg.connect(owner) as connection:
+
+        def update() -> None:
+            connection.execute(UPDATE)
+            connection.commit()
+
+        def update_at_once() -> None:
+            connection.autocommit = True
+            connection.execute(UPDATE)
+
+        numbers, found = itertools.count(), []
+        acts = (lambda: ledger.debit({f"{name}.{next(numbers)}": "count"}, flat(1)), update, update_at_once)
+        for act in acts:
+            print("ready", flush=True)
+            sys.stdin.readline()
+            taken = []
+            for _ in range(debits):
+                started = time.perf_counter()
+                act()
+                taken.append(time.perf_counter() - started)
+            found.append(taken)
+    print(json.dumps(found))
+
+
+def beside_updates(processes: int, debits: int) -> None:
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+    from tests.support.postgres import running
+
+    with running(tempfile.gettempdir()) as server:  # on a disk, as a ledger is
+        url = server.ledger()
+        with Ledger(url) as ledger:
+            ledger.open_accounts([EDGES])
+        owner = server.url(url.rpartition("/")[2])
+        command = [sys.executable, __file__, "--spend", f"{url} {owner}", "--debits", str(debits)]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        started = [subprocess.Popen([*command, "--name", str(i)], **pipes) for i in range(processes)]
+        for _ in _KINDS:
+            for process in started:
+                process.stdout.readline()
+            for process in started:
+                process.stdin.write("go\n")
+                process.stdin.flush()
+        found = [json.loads(process.communicate()[0]) for process in started]
+    p99 = []
+    for place, kind in enumerate(_KINDS):
+        taken = sorted(second for each in found for second in each[place])
+        ms = [1000 * taken[min(len(taken) - 1, int(len(taken) * share))] for share in (0.5, 0.99, 1)]
+        p99.append(ms[1])
+        print(
+            f"postgres, {kind}: {processes} processes: p50 {ms[0]:.1f} ms, p99 {ms[1]:.1f} ms, max {ms[2]:.1f} ms; "
+            f"p99 of a debit over it {p99[0] / ms[1]:.2f} (3); load {os.getloadavg()[0]:.1f}"
+        )
+
+
 def used(action: Callable[[], object], times: int) -> float:
     """Milliseconds of processor time, at the median."""
     found = []
@@ -100,7 +171,7 @@ def opening(history: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", nargs="*", default=["waiting", "opening"])
+    parser.add_argument("--only", nargs="*", default=["waiting", "opening", "postgres"])
     parser.add_argument("--processes", type=int, default=8)
     parser.add_argument("--debits", type=int, default=200)
     parser.add_argument("--history", type=int, default=100_000)
@@ -109,11 +180,16 @@ def main() -> None:
     parser.add_argument("--no-turns", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.spend:
-        spend(given.spend, given.name, given.debits, not given.no_turns)
+        if " " in given.spend:
+            spend_beside(given.spend, given.name, given.debits)
+        else:
+            spend(given.spend, given.name, given.debits, not given.no_turns)
         return
     if "waiting" in given.only:
         for turns in (False, True):
             waiting(given.processes, given.debits, turns)
+    if "postgres" in given.only:
+        beside_updates(given.processes, given.debits)
     if "opening" in given.only:
         opening(given.history)
 

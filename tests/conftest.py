@@ -6,6 +6,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support.local_spark import database as database, spark as spark
+from tests.support.postgres import postgres_ledger as postgres_ledger, postgres_server as postgres_server
 
 settings.register_profile("no clock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("no clock")

@@ -45,9 +45,10 @@ def open_account(ledger: Ledger, name: str = "edges", budget: int = EPSILON) -> 
     )[0]
 
 
-@pytest.fixture(params=["file", "memory"])
+@pytest.fixture(params=["file", "memory", "postgres"])
 def ledger(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> Iterator[Ledger]:
-    with Ledger(tmp_path / "ledger.db" if request.param == "file" else None) as opened:
+    path = tmp_path / "ledger.db" if request.param == "file" else None
+    with Ledger(request.getfixturevalue("postgres_ledger") if request.param == "postgres" else path) as opened:
         open_account(opened)
         yield opened
         opened.verify()
@@ -56,12 +57,11 @@ def ledger(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> Iterator[L
 # accounts and budgets
 
 
-def test_an_account_is_found_again_with_what_it_spent(tmp_path: pathlib.Path) -> None:
-    path = tmp_path / "ledger.db"
-    with Ledger(path) as ledger:
+def test_an_account_is_found_again_with_what_it_spent(place: str) -> None:
+    with Ledger(place) as ledger:
         assert open_account(ledger) == Account("edges", "one edge", Fraction(1), "(src: int)", EPSILON, 0)
         ledger.debit({"m": "degrees"}, flat(edges=7))
-    with Ledger(path, create=False) as ledger:
+    with Ledger(place, create=False) as ledger:
         again = open_account(ledger)
         assert (again.spent, again.remaining) == (7, EPSILON - 7)
         assert ledger.accounts() == (again,)
@@ -282,6 +282,7 @@ def test_ctrl_c_anywhere_in_a_debit_leaves_no_transaction(ledger: Ledger) -> Non
     assert len(kept) > 50
 
 
+@pytest.mark.parametrize("ledger", ["file", "memory"], indirect=True)  # `patiently` is of SQLite
 def test_ctrl_c_while_a_transaction_begins_leaves_none(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     def pressed(action: Callable[[], Any]) -> Any:
         action()
@@ -600,7 +601,7 @@ def test_a_ledger_of_another_format_is_refused(books: pathlib.Path) -> None:
 LISTING = {"domain": {"integers": [0, 9]}, "above": 2.0}
 
 
-def listed(path: pathlib.Path) -> None:
+def listed(path: str | pathlib.Path) -> None:
     """A ledger with an answer, a listing of one row, and a listing of none."""
     with Ledger(path) as ledger:
         ledger.open_accounts([declared_account("people", schema="s", unit="u", unit_weight=Fraction(1), budget=10)])
@@ -611,10 +612,9 @@ def listed(path: pathlib.Path) -> None:
         ledger.verify()
 
 
-def test_a_listing_is_stored_where_nothing_came_in_between(tmp_path: pathlib.Path) -> None:
-    path = tmp_path / "books.db"
-    listed(path)
-    with Ledger(path) as ledger:
+def test_a_listing_is_stored_where_nothing_came_in_between(place: str) -> None:
+    listed(place)
+    with Ledger(place) as ledger:
         assert ledger.listings("d") == [LISTING, {**LISTING, "above": 1.5}]
         assert ledger.listings("another") == []
         assert ledger.answers("d") == {b"k": 1.0, b"l": 3.0}
@@ -666,11 +666,11 @@ def test_listings_only_grow(tmp_path: pathlib.Path) -> None:
     connection.close()
 
 
-def test_accounts_are_opened_all_or_none(books: pathlib.Path) -> None:
+def test_accounts_are_opened_all_or_none(place: str) -> None:
     def terms(name: str, unit: str = "one person") -> Account:
         return Account(name, unit, Fraction(1), "s", 0, 0)
 
-    with Ledger(books) as ledger:
+    with Ledger(place) as ledger:
         before = (ledger.accounts(), list(ledger.entries()))
         seen = []
 
@@ -687,7 +687,7 @@ def test_accounts_are_opened_all_or_none(books: pathlib.Path) -> None:
         opened = ledger.open_accounts([terms("all"), terms("all/one")])
         assert [account.name for account in opened] == ["all", "all/one"]
         ledger.verify()
-    with Ledger(books) as ledger:
+    with Ledger(place) as ledger:
         assert ledger.open_accounts([terms("all"), terms("all/one")]) == opened
 
 
@@ -817,8 +817,10 @@ def test_what_may_not_be_read_or_written_is_named(
 # threads
 
 
-@pytest.mark.parametrize("path", ["ledger.db", None])
-def test_threads_spend_what_there_is_and_no_more(tmp_path: pathlib.Path, path: str | None) -> None:
+@pytest.mark.parametrize("kind", ["file", "memory", "postgres"])
+def test_threads_spend_what_there_is_and_no_more(
+    request: pytest.FixtureRequest, tmp_path: pathlib.Path, kind: str
+) -> None:
     accepted: list[int] = []
 
     def spend(number: int) -> None:
@@ -834,7 +836,8 @@ def test_threads_spend_what_there_is_and_no_more(tmp_path: pathlib.Path, path: s
             assert ledger.answers(f"{number}.{i}") == {b"": float(number)}
 
     start = threading.Barrier(16)
-    with Ledger(None if path is None else tmp_path / path) as ledger:
+    paths = {"file": tmp_path / "ledger.db", "memory": None}
+    with Ledger(paths[kind] if kind in paths else request.getfixturevalue("postgres_ledger")) as ledger:
         open_account(ledger, budget=600)
         threads = [threading.Thread(target=spend, args=(number,)) for number in range(16)]
         for thread in threads:
@@ -846,8 +849,8 @@ def test_threads_spend_what_there_is_and_no_more(tmp_path: pathlib.Path, path: s
         ledger.verify()
 
 
-def test_two_ledgers_on_one_file_see_each_other(tmp_path: pathlib.Path) -> None:
-    with Ledger(tmp_path / "ledger.db") as one, Ledger(tmp_path / "ledger.db") as two:
+def test_two_ledgers_at_one_place_see_each_other(place: str) -> None:
+    with Ledger(place) as one, Ledger(place) as two:
         open_account(one, budget=10)
         two.debit({"m": "degrees"}, flat(edges=6))
         with pytest.raises(BudgetExceeded):
@@ -856,12 +859,12 @@ def test_two_ledgers_on_one_file_see_each_other(tmp_path: pathlib.Path) -> None:
         assert one.store_answers("m", {b"a": 1.0}) == two.store_answers("m", {b"a": 2.0})
 
 
-def test_a_reader_does_not_wait_for_a_writer(tmp_path: pathlib.Path) -> None:
-    with Ledger(tmp_path / "ledger.db") as writer:
+def test_a_reader_does_not_wait_for_a_writer(place: str) -> None:
+    with Ledger(place) as writer:
         open_account(writer)
 
         def price(new: frozenset[str], parts_of: PartsOf) -> Pricing:
-            with Ledger(tmp_path / "ledger.db") as reader:
+            with Ledger(place) as reader:
                 assert reader.account("edges").spent == 0
                 reader.verify()
             return Pricing({"edges": 1}, {})
@@ -870,9 +873,9 @@ def test_a_reader_does_not_wait_for_a_writer(tmp_path: pathlib.Path) -> None:
         assert writer.account("edges").spent == 1
 
 
-def test_a_writer_that_waits_too_long_is_told(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_writer_that_waits_too_long_is_told(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("wpinq.kernel.ledger.store.PATIENCE", 0.05)
-    with Ledger(tmp_path / "ledger.db") as one, Ledger(tmp_path / "ledger.db") as two:
+    with Ledger(place) as one, Ledger(place) as two:
         open_account(one)
 
         def price(new: frozenset[str], parts_of: PartsOf) -> Pricing:
@@ -885,16 +888,16 @@ def test_a_writer_that_waits_too_long_is_told(tmp_path: pathlib.Path, monkeypatc
 
 
 def test_answers_that_are_too_large_for_one_value_take_several_entries(
-    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+    place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("wpinq.kernel.ledger.debit._LARGEST", 100)
     given = {b"k" * i: float(i) for i in range(30, 0, -1)}
-    with Ledger(tmp_path / "ledger.db") as ledger:
+    with Ledger(place) as ledger:
         open_account(ledger)
         ledger.debit({"m": "degrees"}, flat(edges=1))
         assert ledger.store_answers("m", given) == given
         ledger.store_listing("m", {b"l" * i: 0.5 for i in range(1, 31)}, LISTING, listings=0, answers=30)
-    with Ledger(tmp_path / "ledger.db") as ledger:
+    with Ledger(place) as ledger:
         ledger.verify()
         assert ledger.answers("m") == given | {b"l" * i: 0.5 for i in range(1, 31)}
         assert ledger.listings("m") == [LISTING]

@@ -38,7 +38,7 @@ def account(ledger, budget):
 """
 
 
-def start(script: str, path: pathlib.Path, argument: object = "") -> subprocess.Popen[str]:
+def start(script: str, path: str | pathlib.Path, argument: object = "") -> subprocess.Popen[str]:
     command = [sys.executable, "-c", COMMON + script, str(path), str(argument)]
     return subprocess.Popen(
         command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -56,7 +56,7 @@ def finish(process: subprocess.Popen[str]) -> list[str]:
     return output.splitlines()
 
 
-def together(script: str, path: pathlib.Path, count: int) -> list[list[str]]:
+def together(script: str, path: str | pathlib.Path, count: int) -> list[list[str]]:
     """What several processes said that started at the same moment."""
     processes = [start(f"say('ready'); sys.stdin.readline()\n{script}", path, i) for i in range(count)]
     for process in processes:
@@ -86,9 +86,9 @@ with Ledger(path) as ledger:
 """
 
 
-def test_processes_create_one_ledger_and_never_overspend(tmp_path: pathlib.Path) -> None:
-    accepted = [[int(line) for line in lines] for lines in together(SPEND, tmp_path / "ledger.db", 8)]
-    with Ledger(tmp_path / "ledger.db", create=False) as ledger:
+def test_processes_create_one_ledger_and_never_overspend(place: str) -> None:
+    accepted = [[int(line) for line in lines] for lines in together(SPEND, place, 8)]
+    with Ledger(place, create=False) as ledger:
         ledger.verify()
         assert [entry.kind for entry in ledger.entries()].count("open account") == 1
         assert 400 - 5 < sum(map(sum, accepted)) == ledger.account("edges").spent <= 400
@@ -106,13 +106,12 @@ with Ledger(path) as ledger:
 """
 
 
-def test_processes_that_answer_the_same_key_see_the_same_answer(tmp_path: pathlib.Path) -> None:
-    path = tmp_path / "ledger.db"
-    with Ledger(path) as ledger:
+def test_processes_that_answer_the_same_key_see_the_same_answer(place: str) -> None:
+    with Ledger(place) as ledger:
         open_account(ledger, 10)
         ledger.debit({"m": "count"}, lambda new, parts_of: Pricing({"edges": 10}, {}))
-    said = together(SAME_KEYS, path, 4)
-    with Ledger(path) as ledger:
+    said = together(SAME_KEYS, place, 4)
+    with Ledger(place) as ledger:
         ledger.verify()
         stands = repr(list(ledger.answers("m", [b"%d" % i for i in range(20)]).values()))
     assert said == [[stands]] * 4
@@ -176,13 +175,12 @@ with Ledger(path) as ledger:
 """
 
 
-def test_a_kill_at_any_moment_leaves_a_ledger_that_verifies(tmp_path: pathlib.Path) -> None:
-    path = tmp_path / "ledger.db"
+def test_a_kill_at_any_moment_leaves_a_ledger_that_verifies(place: str) -> None:
     chance = random.Random(11)
     debited: set[str] = set()
     answered: set[str] = set()
     for kill in range(20):
-        process = start(ENDLESS, path, kill)
+        process = start(ENDLESS, place, kill)
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         time.sleep(chance.uniform(0.0, 0.06))
@@ -194,7 +192,7 @@ def test_a_kill_at_any_moment_leaves_a_ledger_that_verifies(tmp_path: pathlib.Pa
         for line in output.splitlines():
             digest, *answers = line.split()
             (answered if answers else debited).add(digest)
-        with Ledger(path, create=False) as ledger:
+        with Ledger(place, create=False) as ledger:
             ledger.verify()
             paid = {digest for entry in ledger.entries() if entry.kind == "debit" for digest in entry.measurements}
             assert ledger.account("edges").spent == 3 * len(paid)
@@ -250,9 +248,9 @@ ledger.close()
 """
 
 
-def test_a_ledger_file_survives_forks_amid_threads(tmp_path: pathlib.Path) -> None:
-    said = finish(start(FORKS, tmp_path / "ledger.db"))
-    with Ledger(tmp_path / "ledger.db") as ledger:
+def test_a_ledger_survives_forks_amid_threads(place: str) -> None:
+    said = finish(start(FORKS, place))
+    with Ledger(place) as ledger:
         ledger.verify()
         assert len(said) == ledger.account("edges").spent == 300
         assert any("child" in digest for entry in ledger.entries() for digest in entry.measurements)
@@ -339,9 +337,9 @@ with Ledger(path, create=False) as ledger:
 """
 
 
-def test_another_process_reads_the_same_history_while_this_one_has_it_open(tmp_path: pathlib.Path) -> None:
-    with Ledger(tmp_path / "ledger.db") as ledger:
+def test_another_process_reads_the_same_history_while_this_one_has_it_open(place: str) -> None:
+    with Ledger(place) as ledger:
         open_account(ledger, 10)
         ledger.debit({"m": "count"}, lambda new, parts_of: Pricing({"edges": 1}, {}))
-        (line,) = finish(start(TRAVELS, tmp_path / "ledger.db"))
+        (line,) = finish(start(TRAVELS, place))
         assert json.loads(line) == [[entry.sequence, entry.hash] for entry in ledger.entries()]

@@ -14,16 +14,26 @@ from wpinq.kernel.ledger.backup import backup, restore
 from wpinq.kernel.ledger.ledger import Ledger, Pricing
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    with Ledger(tmp_path / "l.db") as made:
+def opened(path: Path | str) -> Path | str:
+    with Ledger(path) as made:
         for name in ("edges", "nodes"):
             made.open_accounts([declared_account(name, schema="s", unit="u", unit_weight=1, budget=10**9)])
-    return tmp_path / "l.db"
+    return path
 
 
-def test_closing_and_opening_are_entries_once_each_and_change_no_budget(path: Path) -> None:
-    with Ledger(path) as ledger:
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return Path(opened(tmp_path / "l.db"))
+
+
+@pytest.fixture
+def accounts(place: str) -> Path | str:
+    """A ledger with two accounts, in a file or in PostgreSQL."""
+    return opened(place)
+
+
+def test_closing_and_opening_are_entries_once_each_and_change_no_budget(accounts: Path | str) -> None:
+    with Ledger(accounts) as ledger:
         assert ledger.suspended() == frozenset()
         assert ledger.suspend(["edges"]) == {"edges"}
         assert ledger.suspend(["edges", "nodes"]) == {"nodes"}
@@ -44,8 +54,8 @@ def test_closing_and_opening_are_entries_once_each_and_change_no_budget(path: Pa
         ledger.verify()
 
 
-def test_every_process_sees_at_once_what_another_closed(path: Path) -> None:
-    with Ledger(path) as one, Ledger(path) as other:
+def test_every_process_sees_at_once_what_another_closed(accounts: Path | str) -> None:
+    with Ledger(accounts) as one, Ledger(accounts) as other:
         assert other.suspended() == frozenset()
         one.suspend(["edges"])
         assert other.suspended().intersection(["edges"]) == {"edges"}
@@ -54,8 +64,8 @@ def test_every_process_sees_at_once_what_another_closed(path: Path) -> None:
         assert other.suspended().intersection(["edges"]) == frozenset()
 
 
-def test_an_account_that_there_is_not_is_neither_closed_nor_opened(path: Path) -> None:
-    with Ledger(path) as ledger:
+def test_an_account_that_there_is_not_is_neither_closed_nor_opened(accounts: Path | str) -> None:
+    with Ledger(accounts) as ledger:
         with pytest.raises(LedgerError, match="no account 'others'"):
             ledger.suspend(["edges", "others"])
         with pytest.raises(LedgerError, match="no account 'others'"):
@@ -103,11 +113,11 @@ def test_the_command_line_shows_what_is_closed_and_opens_it(path: Path, capsys: 
     assert "resume edges 0 resumed for analysts" in capsys.readouterr().out
 
 
-def test_what_a_debit_that_was_undone_had_read_is_not_remembered(path: Path) -> None:
+def test_what_a_debit_that_was_undone_had_read_is_not_remembered(accounts: Path | str) -> None:
     def price(new: object, parts_of: object) -> Pricing:
         raise ValueError
 
-    with Ledger(path) as ledger:
+    with Ledger(accounts) as ledger:
         with pytest.raises(ValueError):
             ledger.debit({"x": "x"}, price)
         ledger.suspend(["edges"])

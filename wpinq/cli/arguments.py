@@ -16,6 +16,7 @@ from wpinq.engines.contract import DEFAULT_ENGINE, ENGINES
 from wpinq.errors import BudgetExceeded, EpsilonError, LedgerError, UsageError, WpinqError, system_reason
 from wpinq.kernel.ledger import place
 from wpinq.kernel.ledger.chain import Head
+from wpinq.kernel.ledger.postgres import LedgerURL
 from wpinq.language import Program, parse
 from wpinq.noise.epsilon import from_nano, parse_budget, to_nano
 from wpinq.noise.epsilon_text import format_epsilon
@@ -97,10 +98,30 @@ def beside(path: Path, ending: str) -> Path:
     return path.with_name(path.name + ending)
 
 
+LEDGER = "the ledger of budgets: a file, created if absent, or a URL of PostgreSQL"
+
+
+def ledger_place(text: str) -> Path | LedgerURL:
+    """The place of a ledger."""
+    try:
+        return LedgerURL(text) if LedgerURL.matches(text) else Path(text)
+    except LedgerError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def ledger_file(text: str) -> Path:
+    """The file of a ledger: a URL is refused, and never quoted."""
+    if LedgerURL.matches(text):
+        raise argparse.ArgumentTypeError(
+            "takes a file; PostgreSQL has copies of its own (pg_dump): see docs/budgets.md"
+        )
+    return Path(text)
+
+
 def add_ledger(group: argparse._ActionsContainer, source: str) -> None:
     """Add the options of ledger and engine of a synthesis."""
     add = group.add_argument
-    add("--ledger", type=Path, metavar="FILE", help="the ledger of budgets; created if absent")
+    add("--ledger", type=ledger_place, metavar="LEDGER", help=LEDGER)
     add("--budget", metavar="EPSILON", help=f"the budget of the source{source} in the ledger; required with --ledger")
     add("--data-version", metavar="VERSION", help="a name for this version of the data")
     add_engine(group)
@@ -135,13 +156,13 @@ def check_writable(path: Path) -> None:
         raise UsageError(f"cannot write {path}: name a file in a folder that can be written to")
 
 
-def check_distinct(written: Iterable[Path], read: Iterable[Path | None]) -> None:
+def check_distinct(written: Iterable[Path], read: Iterable[Path | LedgerURL | None]) -> None:
     """Refuse to write one file twice, or over an input, a database or a file next to one.
 
     A ledger that is written over gives its budget back, whether this command was told of that ledger or not. Without
     its log it has lost debits, and without its head nothing tells whether it has.
     """
-    taken = {_identity(path) for path in read if path is not None}
+    taken = {_identity(path) for path in read if isinstance(path, Path)}
     for path in written:
         if _identity(path) in taken:
             raise UsageError(f"{path} is a file that this command reads or keeps, or is named twice: write to another")
@@ -173,12 +194,12 @@ def _identity(path: Path) -> object:
     return status.st_dev, status.st_ino
 
 
-def is_new(ledger: Path) -> bool:
-    """Whether a ledger is to be made.
+def is_new(ledger: Path | LedgerURL) -> bool:
+    """Whether a ledger is to be made, as none is in PostgreSQL.
 
     LedgerError where it cannot be, or where the file can be no ledger.
     """
-    return not place.exists(os.path.abspath(ledger), None, create=True)
+    return isinstance(ledger, Path) and not place.exists(os.path.abspath(ledger), None, create=True)
 
 
 def add_expected_head(parser: argparse.ArgumentParser) -> None:
@@ -246,6 +267,7 @@ def as_options(message: str) -> str:
 
 def tell(message: str) -> None:
     """Write to stderr if it is open, coloured on a terminal: no answer depends on that."""
+    message = re.sub(r"://\S*@", "://", message)  # a word that is quoted may be a URL with a password
     if sys.stderr is not None:  # print would turn to stdout, where the answers go
         with contextlib.suppress(OSError, ValueError):
             if sys.stderr.isatty() and "NO_COLOR" not in os.environ:

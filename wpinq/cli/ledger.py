@@ -1,4 +1,4 @@
-"""`wpinq ledger`: show and set budgets; verify, copy, restore and carry ledgers."""
+"""`wpinq ledger`: show and set budgets; make, verify, restore and copy ledgers."""
 
 from __future__ import annotations
 
@@ -12,10 +12,20 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from wpinq.cli.arguments import add_expected_head, add_parameters, beside, load_program, pairs
+from wpinq.cli.arguments import (
+    add_expected_head,
+    add_parameters,
+    beside,
+    ledger_file,
+    ledger_place,
+    load_program,
+    pairs,
+)
 from wpinq.errors import UsageError
 from wpinq.kernel.ledger.backup import backup, carry, restore
 from wpinq.kernel.ledger.ledger import Ledger
+from wpinq.kernel.ledger.migration import move
+from wpinq.kernel.ledger.postgres import create
 from wpinq.measure.bill import bill
 from wpinq.measure.group import Compound
 from wpinq.measure.measurement import Measurement
@@ -26,7 +36,7 @@ from wpinq.noise.epsilon_text import format_epsilon
 
 def add_parser(commands: Any) -> None:
     """Add the command to those of the command line."""
-    acts = commands.add_parser("ledger", help="manage a ledger: show, set, backup, restore, verify, carry")
+    acts = commands.add_parser("ledger", help="manage a ledger: show, set, verify, init, copy, backup, restore, carry")
     acts = acts.add_subparsers(required=True, metavar="ACT")
     shown = acts.add_parser("show", help="print the accounts of a ledger and their remaining budgets")
     _add_view(shown)
@@ -44,21 +54,28 @@ def add_parser(commands: Any) -> None:
     changed.add_argument("--resume", action="append", default=[], metavar="NAME", help=resumed)
     changed.set_defaults(command=_set, history=False, plans=False, program=None)
     closing = "close a ledger permanently, and continue its accounts in a new one, without answers"
+    moving = "close a ledger file permanently, and copy all of it to an empty ledger in PostgreSQL"
+    of_files = "copy a ledger file, also while in use; the copy cannot be spent from"
     for name, paths, help_, command in (
-        ("verify", ("ledger",), "check every entry, row, answer and plan of a ledger", _verify),
-        ("backup", ("ledger", "copy"), "copy a ledger, also while in use; the copy cannot be spent from", _backup),
+        ("verify", ("place",), "check every entry, row, answer and plan of a ledger", _verify),
+        ("copy", ("old", "place"), moving, _copy),
+        ("backup", ("ledger", "copy"), of_files, _backup),
         ("restore", ("copy", "ledger"), "restore a lost ledger from a copy", _restore),
         ("carry", ("old", "new"), closing, _carry),
     ):
         act = acts.add_parser(name, help=help_)
         for path in paths:
-            act.add_argument(path, type=Path, metavar=path.upper())
+            kind = ledger_place if path == "place" else ledger_file
+            act.add_argument(path, type=kind, metavar="LEDGER" if path == "place" else path.upper())
         add_expected_head(act)
         act.set_defaults(command=command)
+    made = acts.add_parser("init", help="make a ledger in an empty database of PostgreSQL, and its two roles")
+    made.add_argument("url", type=ledger_place, metavar="URL")
+    made.set_defaults(command=_init)
 
 
 def _add_view(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("ledger", type=Path, metavar="LEDGER")
+    parser.add_argument("ledger", type=ledger_place, metavar="LEDGER")
     of_analyst = "the name of an analyst, to show or set that analyst's budgets"
     parser.add_argument("--analyst", metavar="ANALYST", help=of_analyst)
     add_expected_head(parser)
@@ -67,7 +84,9 @@ def _add_view(parser: argparse.ArgumentParser) -> None:
 
 def _show(options: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        path = _readable(Path(os.path.realpath(options.ledger)), Path(folder)) or options.ledger
+        path = options.ledger
+        if isinstance(path, Path):
+            path = _readable(Path(os.path.realpath(path)), Path(folder)) or path
         with Ledger(path, create=False, expected_head=options.expected_head) as ledger:
             _print(options, ledger)
 
@@ -140,7 +159,7 @@ def _print(options: argparse.Namespace, ledger: Ledger) -> None:
 
 
 def _verify(options: argparse.Namespace) -> None:
-    with Ledger(options.ledger, create=False, expected_head=options.expected_head) as ledger:
+    with Ledger(options.place, create=False, expected_head=options.expected_head) as ledger:
         ledger.verify()
         head = ledger.head()
     print(f"Head of the ledger: {head}")
@@ -168,6 +187,18 @@ def _carry(options: argparse.Namespace) -> None:
         last = closed.head()
     print(f"{options.old} is closed permanently and continued in {options.new}.")
     print(f"Head of the closed ledger: {last}\nHead of the new ledger: {head}")
+
+
+def _init(options: argparse.Namespace) -> None:
+    role = create(os.fspath(options.url))
+    print(
+        f"{options.url} is a ledger with nothing spent.\nGrant the role {role} to the users of services and sessions."
+    )
+
+
+def _copy(options: argparse.Namespace) -> None:
+    head = move(options.old, os.fspath(options.place), options.expected_head)
+    print(f"{options.old} is closed permanently and continued in {options.place}.\nHead of the ledger: {head}")
 
 
 def _more(measurements: Mapping[str, Measurement | Compound], accounts: Sequence[Balance]) -> dict[str, int]:

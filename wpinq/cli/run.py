@@ -20,6 +20,7 @@ from wpinq.data import EdgeList, SourceData
 from wpinq.data.source_files import EDGE_OPTIONS, as_option, source_data, tables_data
 from wpinq.engines.contract import find_engine
 from wpinq.errors import UsageError, WpinqError
+from wpinq.kernel.ledger.postgres import LedgerURL
 from wpinq.kernel.session import Session
 from wpinq.marginals.released import MarginalTables
 from wpinq.measure.answers import Answers
@@ -40,8 +41,8 @@ def add_parser(commands: Any) -> None:
     by_name = partial(made.add_argument, action="append", default=[])
     by_name("--source", metavar="NAME=FILE", help="the data of a source")
     by_name("--budget", metavar="NAME=EPSILON", help="the budget of a source, or of an account")
-    kept = "the ledger of budgets; created if absent"
-    made.add_argument("--ledger", type=Path, required=True, metavar="FILE", help=kept)
+    kept = arguments.LEDGER
+    made.add_argument("--ledger", type=arguments.ledger_place, required=True, metavar="LEDGER", help=kept)
     arguments.add_expected_head(made)
     read = f"options for an edge source, one of them directed or undirected: {', '.join(EDGE_OPTIONS)}, comments=SIGNS"
     by_name("--edge-list", metavar="NAME=OPTION,...", help=read)
@@ -186,14 +187,15 @@ def _spent(debited: Mapping[str, Fraction]) -> str:
     return ", ".join(f"{format_epsilon(epsilon)} of {name}" for name, epsilon in debited.items() if epsilon)
 
 
-def _kept(answers: Mapping[str, RunResult], folder: Path | None, ledger: Path, replayed: bool) -> str:
+def _kept(answers: Mapping[str, RunResult], folder: Path | None, ledger: Path | LedgerURL, replayed: bool) -> str:
     """The way to answers that could not be printed: a folder of `--save`, or the ledger."""
     if folder is not None:
         return f"The answers are saved in {folder}"
     if replayed:
         return _AGAIN
     for number in itertools.count(1):  # never over those of an earlier run
-        folder = ledger.with_name(f"{ledger.name}.unprinted{number}")
+        beside = ledger if isinstance(ledger, Path) else Path("ledger")
+        folder = beside.with_name(f"{beside.name}.unprinted{number}")
         try:
             folder.mkdir()
         except FileExistsError:

@@ -117,7 +117,7 @@ def _change_user(service: Configuration, budgets: Budgets, options: argparse.Nam
     action, name, role = options.action, options.name, CURATOR if options.curator else ANALYST
     if action == "add" and role == ANALYST and not budgets:
         raise UsageError(f"give {name} a budget: --budget ACCOUNT=EPSILON; or make them a curator: --curator")
-    if not service.ledger.exists():
+    if isinstance(service.ledger, Path) and not service.ledger.exists():
         raise UsageError(f"there is no ledger {service.ledger} yet: start the service once to create it")
     with UserStore(service.users) as users, Ledger(service.ledger, create=False) as ledger:
         if action == "remove":

@@ -19,6 +19,7 @@ from wpinq.api.series import Series
 from wpinq.data import EdgeList
 from wpinq.data.source_files import as_key, source_data, tables_data
 from wpinq.errors import LanguageError, SessionError, UsageError, WpinqError
+from wpinq.kernel.ledger.postgres import LedgerURL
 from wpinq.kernel.sandbox.admission import Limits
 from wpinq.language import parse
 from wpinq.noise.epsilon import parse_epsilon
@@ -30,6 +31,12 @@ def _in_folder(given: object, info: ValidationInfo) -> object:
         assert isinstance(info.context, Path)
         return info.context / given
     return given
+
+
+def _ledger_place(given: object, info: ValidationInfo) -> object:
+    if isinstance(given, str) and LedgerURL.matches(given):
+        return LedgerURL(given)
+    return _in_folder(given, info)
 
 
 #: A path, taken from the folder of the configuration.
@@ -99,7 +106,7 @@ class ServiceLimits(_Section):
 class ServiceSection(_Section):
     """The table [service]: files, address, TLS, proxies, and numbers of workers."""
 
-    ledger: File
+    ledger: Annotated[Path | LedgerURL, BeforeValidator(_ledger_place)]
     users: File
     host: str = "127.0.0.1"
     port: int = Field(8765, ge=0, lt=65536)
@@ -117,7 +124,7 @@ class ServiceSection(_Section):
     def _check(self) -> Self:
         if (self.certificate is None) != (self.key is None):
             raise UsageError("TLS takes both: certificate = FILE and key = FILE in [service]")
-        if self.ledger.resolve() == self.users.resolve():
+        if isinstance(self.ledger, Path) and self.ledger.resolve() == self.users.resolve():
             raise UsageError(f"ledger and users in [service] are two files, not both {self.ledger}")
         for path in (self.certificate, self.key):
             if path is not None and not path.is_file():

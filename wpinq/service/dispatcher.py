@@ -8,12 +8,12 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import math
-import os
 import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -26,7 +26,7 @@ from wpinq.kernel.sandbox.admission import Limits
 from wpinq.kernel.sandbox.evaluation import IS_SUSPENDED
 from wpinq.service.config import Configuration
 from wpinq.service.errors import Refusal, busy, failure, log, overloaded, refusal_of, too_often
-from wpinq.service.inflight import InflightReleases
+from wpinq.service.leases import open_inflight
 from wpinq.service.limits import Rates
 from wpinq.service.processes import Channel, NoAnswer, read_answer
 from wpinq.service.users import UserStore
@@ -208,8 +208,8 @@ class Dispatcher:
         self.configuration, self.declared, self.ledger = configuration, declared, ledger
         self._planners, self._releases, self._measured = planners, releases, load
         self._release_rates = Rates(configuration.limits.releases_a_minute)
-        self._inflight = InflightReleases(configuration.ledger)
-        self._ledger_file = configuration.ledger.stat()
+        self._inflight = open_inflight(configuration.ledger)
+        self._ledger_file = self._ledger_status()
         self.requests: Counter[tuple[str, int]] = Counter()
 
     def start(self) -> None:
@@ -228,8 +228,13 @@ class Dispatcher:
         """Refuse unreadable users, an unreadable ledger, and a ledger file that was replaced."""
         self.users.find("")
         self.ledger.head()
-        if not os.path.samestat(self._ledger_file, self.configuration.ledger.stat()):
+        if self._ledger_status() != self._ledger_file:
             raise LedgerError(f"{self.configuration.ledger} was replaced while it was open: start the service again")
+
+    def _ledger_status(self) -> tuple[int, int] | None:
+        """The identity of the ledger file; None in PostgreSQL."""
+        place = self.configuration.ledger
+        return ((status := place.stat()).st_dev, status.st_ino) if isinstance(place, Path) else None
 
     def waiting(self) -> dict[str, int]:
         """The number of requests that wait for a worker, by the kind of worker."""

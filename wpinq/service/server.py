@@ -212,7 +212,8 @@ def serve(configuration: Configuration, on_ready: Callable[[str, Ledger], None])
         When it cannot begin, or the data worker died.
     """
     certificate = Certificate(configuration)  # refused here, before data are read
-    InflightReleases(configuration.ledger).begin()
+    if isinstance(configuration.ledger, Path):  # in PostgreSQL, several services share a ledger
+        InflightReleases(configuration.ledger).begin()
     stop_on_signals(signal.SIGTERM, signal.SIGINT)
     with ExitStack() as held:
         listener = held.enter_context(_listener(configuration))

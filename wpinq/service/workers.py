@@ -37,6 +37,7 @@ from wpinq.service import schemas
 from wpinq.service.config import Configuration
 from wpinq.service.errors import log
 from wpinq.service.inflight import InflightReleases
+from wpinq.service.leases import Leases, open_inflight
 from wpinq.service.processes import NICENESS, Channel, Role, StopAsked, Supervisor, receive, serve_one, stop_on_signals
 from wpinq.tables.released import Table
 
@@ -273,7 +274,8 @@ def hold_data(configuration: Configuration, channel: Channel, ready: socket.sock
     # before engines have threads, which inherit it; SIGTERM may reach all processes, and is for the first
     signal.pthread_sigmask(signal.SIG_BLOCK, [ASKED_TO_END, signal.SIGTERM])
     try:
-        session = _protect(configuration)
+        inflight = open_inflight(configuration.ledger)
+        session = _protect(configuration, inflight)
         told: object = dict(session.declared())
     except WpinqError as error:  # for the curator, who started the service: it may quote rows
         told = error
@@ -281,7 +283,7 @@ def hold_data(configuration: Configuration, channel: Channel, ready: socket.sock
         ready.sendall(pickle.dumps(told))
     if isinstance(told, WpinqError):
         return
-    work = partial(_release, session, InflightReleases(configuration.ledger), configuration.declared)
+    work = partial(_release, session, inflight, configuration.declared)
     role, workers = Role("release", partial(serve_one, channel, work), again=True), Supervisor()
     stop_on_signals(ASKED_TO_END)
     try:
@@ -292,8 +294,9 @@ def hold_data(configuration: Configuration, channel: Channel, ready: socket.sock
         workers.stop(role.name, ASKED_TO_END)
 
 
-def _protect(configuration: Configuration) -> Session:
-    session = Session(configuration.ledger, sandbox=configuration.sandbox, on_suspended=_log_suspended)
+def _protect(configuration: Configuration, inflight: InflightReleases) -> Session:
+    ledger = Ledger(inflight.store if isinstance(inflight, Leases) else configuration.ledger)
+    session = Session(ledger, sandbox=configuration.sandbox, on_suspended=_log_suspended)
     known = {each.account: each.budget for each in session.balances()}
     for offered in configuration.sources.values():
         account = offered.query.plan.operator.account  # type: ignore[attr-defined]  # a source's

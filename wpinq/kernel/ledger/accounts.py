@@ -25,6 +25,7 @@ OF_ANALYST = "what an analyst may ask for of an account"
 MARK = "@"
 
 _SELECT = "SELECT name, unit, unit_weight, schema, budget, spent, suspended FROM accounts"
+FIND = f"{_SELECT} WHERE name = ?"
 _UNFIT = re.compile("[\0\ud800-\udfff]")
 
 
@@ -93,7 +94,7 @@ def all_accounts(transaction: Transaction) -> tuple[Account, ...]:
 
 def find_account(transaction: Transaction, name: str) -> Account | None:
     """The account of a source, or None."""
-    row = transaction.execute(f"{_SELECT} WHERE name = ?", (name,)).fetchone()
+    row = transaction.execute(FIND, (name,)).fetchone()
     return None if row is None else _account(*row)
 
 

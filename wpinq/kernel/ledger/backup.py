@@ -121,11 +121,11 @@ def carry(old: str | os.PathLike[str], new: str | os.PathLike[str], expected_hea
     """
     whole = os.path.realpath(new)
     closed = SQLiteStore(os.fspath(old), create=False)
-    with Ledger(closed, expected_head=expected_head) as ledger, _without_service(os.path.realpath(old)):
+    with Ledger(closed, expected_head=expected_head) as ledger, without_service(os.path.realpath(old)):
         ledger.verify()
 
         def fill(part: str, noted: Head | None) -> Head:
-            head = closed.write(lambda transaction: _close(transaction, whole))
+            head = closed.write(lambda transaction: close(transaction, whole))
             with closing(sqlite3.connect(part, isolation_level=None)) as connection:
                 connection.execute("BEGIN")
                 schema.create(connection)
@@ -140,7 +140,7 @@ def carry(old: str | os.PathLike[str], new: str | os.PathLike[str], expected_hea
 
 
 @contextmanager
-def _without_service(path: str) -> Iterator[None]:
+def without_service(path: str) -> Iterator[None]:
     """Keep services off a ledger for a while.
 
     Refused where a service runs, or ended with releases in flight.
@@ -164,7 +164,11 @@ def _without_service(path: str) -> Iterator[None]:
         yield
 
 
-def _close(transaction: Transaction, target: str) -> Head:
+def close(transaction: Transaction, target: str) -> Head:
+    """Close a ledger for ever, in a write transaction; its head.
+
+    One that was closed for the same target, and not continued there yet, stays as it is.
+    """
     last = chain.read(transaction, "sequence = (SELECT max(sequence) FROM entries)", ())
     if not last or last[0].kind != chain.CLOSE:
         chain.append(transaction, chain.CLOSE, "", 0, {"to": target}, CURATOR)

@@ -29,8 +29,9 @@ LIMIT = 2**62
 BATCH = 10_000
 
 _WRITTEN_HEAD = re.compile(r"([0-9]{1,18}):([0-9a-f]{64})", re.ASCII)
-_LAST = "SELECT sequence, hash, kind FROM entries ORDER BY sequence DESC LIMIT 1"
-_COLUMNS = "sequence, time, kind, actor, target, amount, content, hash"
+LAST = "SELECT sequence, hash, kind FROM entries ORDER BY sequence DESC LIMIT 1"
+COLUMNS = "sequence, time, kind, actor, target, amount, content, hash"
+INSERT = f"INSERT INTO entries ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 
 
 class Transaction(Protocol):
@@ -137,17 +138,15 @@ def append(
     LedgerError
         When the ledger is closed.
     """
-    before, previous, last = transaction.execute(_LAST).fetchone() or (START.sequence, START.hash, "")
+    before, previous, last = transaction.execute(LAST).fetchone() or (START.sequence, START.hash, "")
     sequence = before + 1
-    if last == CLOSE and kind != CLOSE:
+    if last == CLOSE and kind not in (CLOSE, CARRY):
         raise LedgerError(f"this ledger was closed permanently by entry {before}: use the one that continues it")
     if sequence % BATCH == 0:
         content = content | {"batch": batch_digest(batch(transaction, sequence)).hex()}
     time = "" if kind == ANSWERS else datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     row = (sequence, time, kind, actor, target, amount, _written(content))
-    transaction.execute(
-        f"INSERT INTO entries ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*row, link(previous, row))
-    )
+    transaction.execute(INSERT, (*row, link(previous, row)))
     return sequence
 
 
@@ -182,7 +181,7 @@ def batch_digest(rows: Any) -> bytes:
 
 def head(transaction: Transaction) -> Head:
     """The last entry, by its number and its hash."""
-    found = transaction.execute(_LAST).fetchone()
+    found = transaction.execute(LAST).fetchone()
     return START if found is None else Head(*found[:2])
 
 
@@ -217,8 +216,8 @@ def tampered(name: str, reason: str) -> LedgerError:
 
 def read(transaction: Transaction, condition: str, values: Sequence[Any], size: int = -1, skip: int = 0) -> list[Entry]:
     """At most `size` entries that fulfil a condition, in order, after the first `skip`."""
-    query = f"SELECT {_COLUMNS} FROM entries WHERE {condition} ORDER BY sequence LIMIT ? OFFSET ?"
-    rows = transaction.execute(query, (*values, size, skip)).fetchall()
+    query = f"SELECT {COLUMNS} FROM entries WHERE {condition} ORDER BY sequence LIMIT ? OFFSET ?"
+    rows = transaction.execute(query, (*values, LIMIT if size < 0 else size, skip)).fetchall()
     return [
         Entry(sequence, time, kind, actor, target, amount, json.loads(content), chained.hex())
         for sequence, time, kind, actor, target, amount, content, chained in rows

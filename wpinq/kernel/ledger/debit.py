@@ -27,6 +27,7 @@ from wpinq.noise.epsilon import decimal_epsilon
 #: The one refusal that depends on the requests of others: the same for all, without a name or an amount.
 EXHAUSTED = "a source has too little budget left, regardless of who spent it, and nothing was spent: ask the curator"
 
+PAID = "SELECT digest FROM measurements WHERE digest IN (SELECT value FROM json_each(?))"
 _ANALYST = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}", re.ASCII)
 _DEMAND = re.compile(r"[0-9]{1,4000}(/[1-9][0-9]{0,3999})?", re.ASCII)  # "1e999999999" is a Fraction too
 
@@ -65,8 +66,9 @@ class Payer:
 
     def unpaid(self, transaction: Transaction, digests: Iterable[str]) -> frozenset[str]:
         """The digests that this payer never paid for."""
-        query = "SELECT 1 FROM measurements WHERE digest = ?"
-        return frozenset(each for each in digests if not transaction.execute(query, (self.named(each),)).fetchone())
+        named = {self.named(each): each for each in digests}
+        paid = {digest for (digest,) in transaction.execute(PAID, (json.dumps([*named]),))}
+        return frozenset(each for name, each in named.items() if name not in paid)
 
     def priced(self, transaction: Transaction, new: frozenset[str], price: Price) -> Pricing:
         """The price of new digests to this payer, in names that both payers share."""
@@ -156,8 +158,8 @@ def _record(
 
 def store_plan(transaction: Transaction, digest: str, entry: int, plan: str) -> None:
     """Keep a plan under its digest, once."""
-    query = "INSERT INTO plans SELECT ?, ?, ? WHERE NOT EXISTS (SELECT 1 FROM plans WHERE digest = ?)"
-    transaction.execute(query, (digest, entry, plan, digest))
+    query = "INSERT INTO plans SELECT ?1, ?2, ?3 WHERE NOT EXISTS (SELECT 1 FROM plans WHERE digest = ?1)"
+    transaction.execute(query, (digest, entry, plan))
 
 
 def check_affordable(transaction: Transaction, payer: Payer, charges: Mapping[str, int], analyst: str | None) -> None:
@@ -224,9 +226,9 @@ def raised(transaction: Transaction, payer: Payer, parts: Mapping[tuple[str, str
 
 def demands(transaction: Transaction, partition: str) -> dict[str, Fraction]:
     """Part digest -> its cumulative demand now."""
-    # Along with max(), SQLite takes the other columns from the row that has the maximum.
-    query = "SELECT part, demand, max(entry) FROM parts WHERE partition = ? GROUP BY part"
-    return {part: exact(demand) for part, demand, _ in transaction.execute(query, (partition,))}
+    last = "SELECT max(entry) FROM parts WHERE partition = each.partition AND part = each.part"
+    query = f"SELECT part, demand FROM parts AS each WHERE partition = ? AND entry = ({last})"
+    return {part: exact(demand) for part, demand in transaction.execute(query, (partition,))}
 
 
 @lru_cache(maxsize=1024)

@@ -19,6 +19,7 @@ from wpinq.kernel.ledger import accounts, chain
 from wpinq.kernel.ledger.accounts import MARK, Account, PartsOf, Price, Pricing, check_text
 from wpinq.kernel.ledger.chain import CURATOR, Entry, Head, Transaction
 from wpinq.kernel.ledger.debit import Payer, Stored, debit
+from wpinq.kernel.ledger.postgres import LedgerURL, PostgresStore
 from wpinq.kernel.ledger.series import OF_SERIES, open_for_analysts
 from wpinq.kernel.ledger.store import SQLiteStore
 from wpinq.kernel.ledger.verification import verify
@@ -42,8 +43,9 @@ class Ledger:
 
     Parameters
     ----------
-    path : path, SQLiteStore or None
-        A file on a local disk, or an open store; None keeps the ledger in memory, for this process only.
+    path : path, URL, store or None
+        A file on a local disk, or the URL of a ledger in PostgreSQL, or an open store; None keeps the ledger in memory,
+        for this process only.
     create : bool
         Whether a file that is missing becomes a new ledger.
     expected_head : str, optional
@@ -78,16 +80,17 @@ class Ledger:
 
     def __init__(
         self,
-        path: str | os.PathLike[str] | SQLiteStore | None = None,
+        path: str | os.PathLike[str] | SQLiteStore | PostgresStore | None = None,
         *,
         create: bool = True,
         expected_head: str | None = None,
     ) -> None:
         expected = None if expected_head is None else Head.parse(expected_head)
-        if isinstance(path, SQLiteStore):
-            self._store = path
-        else:
-            self._store = SQLiteStore(None if path is None else os.fspath(path), create and expected is None)
+        place = path if path is None or isinstance(path, SQLiteStore | PostgresStore) else os.fspath(path)
+        if isinstance(place, str):
+            missing = create and expected is None
+            place = PostgresStore(place) if LedgerURL.matches(place) else SQLiteStore(place, missing)
+        self._store = SQLiteStore(None, True) if place is None else place
         self._remembered: dict[str, Stored] = {}  # the last used last
 
         def check(transaction: Transaction) -> None:
@@ -543,7 +546,7 @@ class Ledger:
 
         def own(transaction: Transaction) -> tuple[Event, ...]:
             names = {each.name: source for source, each in payer.balances(accounts.all_accounts(transaction)).items()}
-            marks = ", ".join("?" * len(names))
+            marks = ", ".join("?" * len(names)) or "NULL"
             found = chain.read(transaction, f"kind = 'debit' AND target IN ({marks})", (*names,), size, after)
             return tuple(_event(each, names[each.target], number) for number, each in enumerate(found, after + 1))
 

@@ -27,7 +27,7 @@ FORMAT = 6
 
 _KINDS = "open account, set budget, debit, answers, suspend, resume, admit, renew, remove, carry, close"
 
-_TABLES = {
+TABLES = {
     "accounts": f"""(name TEXT PRIMARY KEY, schema TEXT NOT NULL, unit TEXT NOT NULL, unit_weight TEXT NOT NULL,
     budget INTEGER NOT NULL CHECK (0 <= budget AND budget < {LIMIT}), spent INTEGER NOT NULL CHECK (0 <= spent),
     suspended INTEGER NOT NULL CHECK (suspended IN (0, 1)), CHECK (spent <= budget)) STRICT, WITHOUT ROWID""",
@@ -62,7 +62,7 @@ def _refusal(table: str, change: str, reason: str, when: str = "true") -> str:
 
 
 def _statements() -> Iterator[str]:
-    yield from (f"CREATE TABLE {table} {columns}" for table, columns in _TABLES.items())
+    yield from (f"CREATE TABLE {table} {columns}" for table, columns in TABLES.items())
     for table, refused in _REFUSED_ROWS.items():
         yield _refusal(table, "UPDATE", f"a ledger only grows: no update of {table}")
         yield _refusal(table, "DELETE", f"a ledger only grows: no delete of {table}")

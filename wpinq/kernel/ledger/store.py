@@ -37,8 +37,8 @@ _REASONS: dict[int | None, str] = {
     sqlite3.SQLITE_IOERR: "the disk failed: make room on it and see that it is whole, then open the ledger again",
     sqlite3.SQLITE_FULL: "the disk is full: make room on it, and try again; only earlier records stand",
 }
-_BUSY_FOR = "another process has been writing for {:g} seconds: nothing was recorded, try again"
-_IN_THE_MIDDLE = "the ledger is in the middle of a debit: a price must not use the ledger"
+BUSY_FOR = "another process has been writing for {:g} seconds: nothing was recorded, try again"
+IN_THE_MIDDLE = "the ledger is in the middle of a debit: a price must not use the ledger"
 
 
 class SQLiteStore:
@@ -118,7 +118,7 @@ class SQLiteStore:
         a power failure must not leave it ahead of the ledger.
         """
         if self._writer == threading.get_ident():
-            raise LedgerError(_IN_THE_MIDDLE)
+            raise LedgerError(IN_THE_MIDDLE)
         if self._closed or self._stranded:
             return self._written(work, lambda head: None, durable)
         began = False
@@ -189,7 +189,7 @@ class SQLiteStore:
 
     def _transact(self, connection: sqlite3.Connection, begin: str, work: Callable[[sqlite3.Connection], T]) -> T:
         if connection.in_transaction:
-            raise LedgerError(_IN_THE_MIDDLE)
+            raise LedgerError(IN_THE_MIDDLE)
         try:
             patiently(lambda: connection.execute(begin))  # Ctrl-C may come once it has begun
             done = work(connection)
@@ -235,13 +235,13 @@ class SQLiteStore:
     def _refused(self, error: OSError) -> LedgerError:
         """The reason why the head file, or the place of both, is in the way."""
         late = isinstance(error, TimeoutError)
-        reason = _BUSY_FOR.format(PATIENCE) if late else place_reason(self._path or "", error)
+        reason = BUSY_FOR.format(PATIENCE) if late else place_reason(self._path or "", error)
         return LedgerError(f"{self.name}: {reason}")
 
     def _explain(self, error: sqlite3.Error) -> str:
         code = _primary_code(error)
         if code in _BUSY:
-            return _BUSY_FOR.format(PATIENCE)
+            return BUSY_FOR.format(PATIENCE)
         if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN) and self._path is not None:
             return place_reason(self._path)
         return _REASONS.get(code, f"the database refused: {error}")
