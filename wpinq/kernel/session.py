@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from typing import Any, NoReturn
 
 from wpinq.columns.dataset import EngineDataset
@@ -42,6 +43,9 @@ from wpinq.plan.operators.source import Source
 from wpinq.runtime.progress import OnStep, StepDisplay
 from wpinq.runtime.public import public
 from wpinq.runtime.signals import interruptible
+
+_SQL = "wpinq.language.sql.statement"
+"""The reader of SQL, floors above: it takes declarations alone."""
 
 
 @public
@@ -379,10 +383,10 @@ class Session(Budgets, Releasing):
         >>> round(table["f"]["n"].estimate, -2)
         1000.0
         """
-        import wpinq  # the reader of SQL is floors above: it is found as users find it
-
         sources = {name: Node(held.source) for name, held in self._protected.items()}
-        return self.release(wpinq.sql(text, sources, epsilon=epsilon, split=split), fresh=fresh, label=label)
+        return self.release(
+            import_module(_SQL).sql(text, sources, epsilon=epsilon, split=split), fresh=fresh, label=label
+        )
 
     def declared(self) -> dict[str, DeclaredSource]:
         """The declarations of the protected sources, which price releases without data."""

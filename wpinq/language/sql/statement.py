@@ -82,13 +82,14 @@ def sql(
     --------
     >>> import wpinq as wp
     >>> people = wp.source("people", city=str, age=int)
-    >>> asked = wp.sql(
-    ...     "SELECT city, COUNT(*) AS n, AVG(CLAMP(age, 0, 100)) AS age FROM people "
-    ...     "WHERE city IN ('Oslo', 'Rome') GROUP BY city", people, epsilon=1)
-    >>> print(asked)
+    >>> text = """
+    ... SELECT city, COUNT(*) AS n, AVG(CLAMP(age, 0, 100)) AS age
+    ... FROM people WHERE city IN ('Oslo', 'Rome') GROUP BY city
+    ... """
+    >>> print(wp.sql(text, people, epsilon=1))
     Tabulation by city: 2 groups, epsilon 1
-      n    count                                1 together
-      age  mean of age, clamped to 0 to 100     1 together
+      n    count                               1 together
+      age  mean of age, clamped to 0 to 100    1 together
     """
     if not isinstance(text, str):
         raise LanguageError(f"a statement is text, not {described(text)}")
