@@ -82,10 +82,10 @@ def sql(
     --------
     >>> import wpinq as wp
     >>> people = wp.source("people", city=str, age=int)
-    >>> text = """
+    >>> text = '''
     ... SELECT city, COUNT(*) AS n, AVG(CLAMP(age, 0, 100)) AS age
     ... FROM people WHERE city IN ('Oslo', 'Rome') GROUP BY city
-    ... """
+    ... '''
     >>> print(wp.sql(text, people, epsilon=1))
     Tabulation by city: 2 groups, epsilon 1
       n    count                               1 together
