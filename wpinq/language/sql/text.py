@@ -1,17 +1,16 @@
-"""The text of a SELECT: its limits, what sqlglot reads of it, and errors that show the place.
+"""The text of a SELECT: its limits, its tree by sqlglot, and errors that show the place.
 
-sqlglot is trusted with nothing: any text gives a tree or LanguageError, and a tree holds only what a reader asks for.
+Any text gives a tree or LanguageError. A part of the tree that no reader asks for is refused, never left out.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from wpinq.errors import LanguageError
-from wpinq.language.syntax import Text, shorten
+from wpinq.language.syntax import Text
 
 try:
     import sqlglot
@@ -21,12 +20,30 @@ except ImportError:
 
 TEXT_LIMIT = 50_000
 """The most characters of a statement."""
-TOKENS_LIMIT = 10_000
-"""The most words and signs of a statement."""
 NESTING_LIMIT = 30
 """How deep parentheses and CASE may nest."""
 DEPTH_LIMIT = 90
 """How deep the tree of a statement may be."""
+MENDS = {
+    "order": "ORDER BY is refused: answers are noisy, so sort the released table",
+    "limit": "LIMIT is refused: answers are noisy, so cut the released table",
+    "distinct": "DISTINCT is refused: COUNT(DISTINCT x) counts values, UNION ALL adds the weights of equal rows",
+    "having": "HAVING is refused in a subquery: it compares the noisy count of a released table",
+    "side": "an outer join is refused: write JOIN ... USING, and count the other rows in a table of their own",
+    "qualify": "windows are refused: use a subquery for each person, or GROUP BY",
+    "query": "values from a subquery depend on the data: list constants, city IN ('Oslo', 'Rome'), or JOIN",
+    **dict.fromkeys(("rollup", "cube", "grouping_sets"), "release one table for each set of columns"),
+}
+"""What to write in place of parts of the tree."""
+_WORDS = {
+    "CONTRIBUTION_BOUNDS_PER_GROUP": "bound the values: SUM(CLAMP(x, 0, 100))",
+    "CONTRIBUTION_BOUNDS_PER_ROW": "bound the values: PERCENTILE_CONT(CLAMP(x, 0, 100), 0.5)",
+    "OVER": MENDS["qualify"],
+}
+_OPENED, _CLOSED = ("(", "[", "{", "CASE"), (")", "]", "}", "END")
+_QUOTED = (tokens.TokenType.STRING, tokens.TokenType.IDENTIFIER)
+_PREFIX = re.compile(r"\bSELECT(\s+WITH\s+DIFFERENTIAL_PRIVACY\b(?:\s*OPTIONS\s*\(([^()]*)\))?)", re.IGNORECASE)
+_OPTION = re.compile(r"\s*(\w+)\s*=\s*'?([\w.+-]+)'?\s*")
 
 
 class _Dialect(sqlglot.Dialect):
@@ -36,96 +53,62 @@ class _Dialect(sqlglot.Dialect):
         IDENTIFIERS: ClassVar = ['"', "`"]
 
 
-_PREFIX = re.compile(r"\s*WITH\s+DIFFERENTIAL_PRIVACY\b(\s*OPTIONS\s*\(([^()']*(?:'[^']*'[^()']*)*)\))?", re.IGNORECASE)
-_OPTION = re.compile(r"\s*(\w+)\s*=\s*('[^']*'|[\w.+-]+)\s*\Z")
-
-REFUSED_WORDS = {
-    "CONTRIBUTION_BOUNDS_PER_GROUP": "bound the values themselves: SUM(CLAMP(x, 0, 100))",
-    "CONTRIBUTION_BOUNDS_PER_ROW": "bound the values themselves: PERCENTILE_CONT(CLAMP(x, 0, 100), 0.5)",
-    "OVER": "windows rank rows by one another: use a subquery for each person, or GROUP BY",
-    "RECURSIVE": "write the steps one after another, each as a WITH of its own",
-}
-"""Words that no statement here may have, each with what to write."""
-
-
 class SqlText(Text):
-    """A statement as it was written, and its tree."""
+    """A statement as it was written."""
 
-    def __init__(self, text: str, name: str = "sql") -> None:
-        super().__init__(text, name)
-        if len(text) > TEXT_LIMIT:
-            raise LanguageError(f"{name}: a statement has at most {TEXT_LIMIT:,} characters; split it")
-        self.check()
-
-    def at(self, node: exp.Expression | None, message: str) -> LanguageError:
+    def at(self, node: exp.Expression, message: str) -> LanguageError:
         """The error at a node of the tree."""
-        return self.error(message, 0 if node is None else position(node))
+        return self.error(message, position(node))
 
-    def tree(self) -> tuple[exp.Expression, dict[str, tuple[str, int]]]:
-        """The tree of the statement, and the options of differential privacy with their positions."""
-        plain, options = self._split()
-        self._check_tokens(plain)
+    def tree(self) -> tuple[exp.Expression, dict[str, str]]:
+        """The tree of the statement, and its options of differential privacy."""
+        if len(self.text) > TEXT_LIMIT:
+            raise LanguageError(f"{self.name}: a statement has at most {TEXT_LIMIT:,} characters; split it")
+        self.check()
+        plain, options = self._without_options()
+        depth = 0
         try:
-            trees = sqlglot.parse(plain, read=_Dialect, error_level=sqlglot.ErrorLevel.IMMEDIATE)
-        except sqlglot.ParseError as error:
-            place = error.errors[0] if error.errors else {}
-            raise self.error("this cannot be read as SQL here", self._place(place)) from None
-        except Exception:  # whatever a parser of others raises on some text: its own words may be any
-            raise self.error("this cannot be read as SQL", 0) from None
-        found = [tree for tree in trees if tree is not None]
+            for word in _Dialect().tokenize(plain):
+                said = word.text.upper()
+                depth += (said in _OPENED) - (said in _CLOSED)
+                if depth > NESTING_LIMIT:
+                    raise self.error(f"this nests deeper than {NESTING_LIMIT}: split it over WITH", word.start)
+                if said in _WORDS and word.token_type not in _QUOTED:
+                    raise self.error(f"{said} has no meaning here: {_WORDS[said]}", word.start)
+            parsed = sqlglot.parse(plain, read=_Dialect, error_level=sqlglot.ErrorLevel.IMMEDIATE)
+        except LanguageError:
+            raise
+        except Exception as error:  # of a parser by others, on any text; its own words may be any
+            place = error.errors[0] if isinstance(error, sqlglot.ParseError) and error.errors else {}
+            lines = plain.split("\n")[: (place.get("line") or 1) - 1]
+            at = sum(map(len, lines)) + len(lines) + (place.get("col") or 1) - len(place.get("highlight") or " ")
+            raise self.error("this cannot be read as SQL here", max(0, at)) from None
+        found = [tree for tree in parsed if tree is not None]
         if len(found) != 1:
             raise self.error(f"give one SELECT, not {len(found)} statements", 0)
-        for node, depth in _levels(found[0]):
+        for node, depth in levels(found[0]):
             if depth > DEPTH_LIMIT:
                 raise self.at(node, f"this nests deeper than {DEPTH_LIMIT}, or chains more signs: split it over WITH")
         return found[0], options
 
-    def _split(self) -> tuple[str, dict[str, tuple[str, int]]]:
+    def _without_options(self) -> tuple[str, dict[str, str]]:
         """The text with blanks for the options of the outermost SELECT, and these."""
-        places = re.finditer(r"\bSELECT\b", self.text, re.IGNORECASE)
-        prefixed = [(place, found) for place in places if (found := _PREFIX.match(self.text, place.end()))]
-        if not prefixed:
+        prefix, *more = [*_PREFIX.finditer(self.text)] or [None]
+        if prefix is None:
             return self.text, {}
-        (place, found), *more = prefixed
-        depth = self.text.count("(", 0, place.start()) - self.text.count(")", 0, place.start())
-        if more or depth:
-            raise self.error("the options of differential privacy stand once, in the outermost SELECT", place.start())
-        options: dict[str, tuple[str, int]] = {}
-        start = found.start(2)
-        for part in (found.group(2) or "").split(",") if found.group(1) else ():
-            option = _OPTION.match(part)
-            if option is None or option.group(1).lower() in options:
-                raise self.error("write options once each: OPTIONS(epsilon = 1, max_groups_contributed = 3)", start)
-            options[option.group(1).lower()] = option.group(2).strip("'"), start + option.start(1)
-            start += len(part) + 1
-        blank = re.sub(r"[^\n]", " ", found.group())
-        return self.text[: found.start()] + blank + self.text[found.end() :], options
-
-    def _check_tokens(self, text: str) -> None:
-        try:
-            words = _Dialect().tokenize(text)
-        except Exception:
-            raise self.error("a string, a name or a comment has no end", 0) from None
-        if len(words) > TOKENS_LIMIT:
-            raise self.error(f"a statement has at most {TOKENS_LIMIT:,} words and signs; split it", 0)
-        depth = 0
-        for word in words:
-            said = word.text.upper()
-            depth += (said in ("(", "[", "{", "CASE")) - (said in (")", "]", "}", "END"))
-            if depth > NESTING_LIMIT:
-                raise self.error(f"this nests deeper than {NESTING_LIMIT}: split it over WITH", word.start)
-            if said in REFUSED_WORDS and word.token_type not in (tokens.TokenType.STRING, tokens.TokenType.IDENTIFIER):
-                raise self.error(f"{said} has no meaning here: {REFUSED_WORDS[said]}", word.start)
-
-    def _place(self, error: Any) -> int:
-        """The position of the word at which sqlglot stopped."""
-        lines = self.text.split("\n")
-        line, column = error.get("line") or 1, error.get("col") or 1
-        start = sum(len(each) + 1 for each in lines[: line - 1])
-        return max(0, start + column - len(error.get("highlight") or " "))
+        before = self.text[: prefix.start()]
+        if more or before.count("(") != before.count(")"):
+            raise self.error("options of privacy stand once, in the outermost SELECT", prefix.start())
+        parts = [_OPTION.fullmatch(part) for part in prefix[2].split(",")] if prefix[2] is not None else []
+        options = {part[1].lower(): part[2] for part in parts if part is not None}
+        if len(options) < len(parts):
+            raise self.error("write options once each: OPTIONS(epsilon = 1, delta = 0)", prefix.start(1))
+        blank = re.sub(r"[^\n]", " ", prefix[1])
+        return self.text[: prefix.start(1)] + blank + self.text[prefix.end(1) :], options
 
 
-def _levels(tree: exp.Expression) -> Iterator[tuple[exp.Expression, int]]:
+def levels(tree: exp.Expression) -> Iterator[tuple[exp.Expression, int]]:
+    """Every node of a tree, with its depth."""
     stack = [(tree, 0)]
     while stack:
         node, depth = stack.pop()
@@ -135,28 +118,14 @@ def _levels(tree: exp.Expression) -> Iterator[tuple[exp.Expression, int]]:
 
 def position(node: exp.Expression) -> int:
     """Where a node begins: sqlglot knows it of names, literals and calls."""
-    starts = [each.meta["start"] for each, _ in _levels(node) if "start" in each.meta]
-    if starts or node.parent is None:
-        return int(min(starts, default=0))
-    return position(node.parent)
+    starts = [int(each.meta["start"]) for each, _ in levels(node) if "start" in each.meta]
+    return min(starts) if starts else 0 if node.parent is None else position(node.parent)
 
 
-_CLAUSE_NAMES = {"order": "ORDER BY", "side": "an outer join", "laterals": "LATERAL", "columns": "a list of columns"}
-
-
-def check_parts(text: SqlText, node: exp.Expression, *known: str, mends: dict[str, str] | None = None) -> None:
-    """Refuse every part of a node that nobody reads: nothing written is left out in silence."""
+def check_parts(text: SqlText, node: exp.Expression, *known: str) -> None:
+    """Refuse every part of a node that nobody reads."""
     for name, value in node.args.items():
         if value and name not in known:
             place = value[0] if isinstance(value, list) else value
-            clause = _CLAUSE_NAMES.get(name, name.rstrip("_").upper())
-            mend = (mends or {}).get(name, f"leave {clause} out")
-            raise text.at(place if isinstance(place, exp.Expression) else node, f"{clause} is refused: {mend}")
-
-
-def number(text: SqlText, given: tuple[str, int], what: str) -> Fraction:
-    """An option that is a number, exactly."""
-    try:
-        return Fraction(given[0]) if len(given[0]) < 100 and "e" not in given[0].lower() else Fraction(float(given[0]))
-    except (ValueError, OverflowError, ZeroDivisionError):
-        raise text.error(f"{what} is a number, not {shorten(given[0])}", given[1]) from None
+            mend = MENDS.get(name, f"{name.rstrip('_').upper()} is refused here: leave it out")
+            raise text.at(place if isinstance(place, exp.Expression) else node, mend)
