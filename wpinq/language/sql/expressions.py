@@ -86,6 +86,8 @@ class Expressions:
 
     def value(self, node: exp.Expression) -> Expr:
         """The value of an expression."""
+        if not isinstance(node, exp.Expression):
+            raise self.text.error("a value is missing: a function or a sign has too little around it", 0)
         if id(node) not in self.known:
             self.known[id(node)] = node, self._read(node)
         return self.known[id(node)][1]

@@ -19,7 +19,7 @@ from wpinq.expr.declare import over_elements
 from wpinq.expr.nodes import RESERVED, Call, Constant, Expr, Variable
 from wpinq.expr.person_tables import PersonTables
 from wpinq.expr.trace import Symbol, expr_of
-from wpinq.expr.types import BOOL, ListOf, TupleOf
+from wpinq.expr.types import BOOL, DATE, INT, ListOf, TupleOf
 from wpinq.expr.values import presenter
 from wpinq.language.sql.expressions import Expressions, SqlColumn, Tables, find_column
 from wpinq.language.sql.text import SqlText, check_parts
@@ -117,7 +117,8 @@ def shown(values: list[Constant]) -> tuple[Any, ...]:
 
 def steps(low: Constant, high: Constant) -> list[Constant] | None:
     """Every whole number, or day, of a range; None of other types, or beyond the limit."""
-    if getattr(low.type, "name", "") not in ("int", "date") or not 0 <= high.value - low.value < LONGEST_RANGE:
+    whole = low.type == high.type and low.type in (INT, DATE)
+    if not whole or not 0 <= high.value - low.value < LONGEST_RANGE:
         return None
     return [Constant(low.type, value) for value in range(low.value, high.value + 1)]
 
@@ -227,7 +228,7 @@ class Relations:
             found = public_range(given, value)
             keys = next((c.keys for c in given.columns.values() if given.field(c.field).digest == value.digest), None)
             columns[name], values[name] = SqlColumn(name, found and found[1:], keys), function(value)
-        return Relation(given.query.select(record_of(values)), {"": columns})
+        return Relation(given.query.select(record_of(values)).read_as(given.query.reading), {"": columns})
 
     def _per_person(self, node: exp.Select, given: Relation) -> Relation:
         """A record for each person with rows: aggregates of the rows."""

@@ -22,6 +22,8 @@ TEXT_LIMIT = 50_000
 """The most characters of a statement."""
 NESTING_LIMIT = 30
 """How deep parentheses and CASE may nest."""
+STEP_LIMIT = 50_000
+"""The most steps of sqlglot over one statement."""
 DEPTH_LIMIT = 90
 """How deep the tree of a statement may be."""
 MENDS = {
@@ -52,6 +54,19 @@ class _Dialect(sqlglot.Dialect):
     class Tokenizer(tokens.Tokenizer):
         IDENTIFIERS: ClassVar = ['"', "`"]
 
+    class Parser(sqlglot.Parser):
+        steps = 0
+
+        def _advance(self, times: int = 1) -> None:
+            self.steps += 1  # it tries several ways, within one another: joins without ON take twice as many for each
+            if self.steps > STEP_LIMIT:
+                raise _TooMuch
+            super()._advance(times)
+
+
+class _TooMuch(Exception):
+    """A text takes more steps to read than it may."""
+
 
 class SqlText(Text):
     """A statement as it was written."""
@@ -68,8 +83,13 @@ class SqlText(Text):
         plain, options = self._without_options()
         depth = 0
         try:
-            for word in _Dialect().tokenize(plain):
+            words = _Dialect().tokenize(plain)
+            if not words or words[0].text.upper() not in ("SELECT", "WITH", "("):
+                raise self.error("only SELECT is read here: SELECT COUNT(*) AS n FROM people", 0)
+            for word in words:
                 said = word.text.upper()
+                if said == ";" and word is not words[-1]:
+                    raise self.error("give one SELECT, and not several statements", word.start)
                 depth += (said in _OPENED) - (said in _CLOSED)
                 if depth > NESTING_LIMIT:
                     raise self.error(f"this nests deeper than {NESTING_LIMIT}: split it over WITH", word.start)
@@ -78,18 +98,18 @@ class SqlText(Text):
             parsed = sqlglot.parse(plain, read=_Dialect, error_level=sqlglot.ErrorLevel.IMMEDIATE)
         except LanguageError:
             raise
+        except _TooMuch:
+            raise self.error("this takes too many steps to read: give each JOIN its USING, or split it", 0) from None
         except Exception as error:  # of a parser by others, on any text; its own words may be any
             place = error.errors[0] if isinstance(error, sqlglot.ParseError) and error.errors else {}
             lines = plain.split("\n")[: (place.get("line") or 1) - 1]
             at = sum(map(len, lines)) + len(lines) + (place.get("col") or 1) - len(place.get("highlight") or " ")
             raise self.error("this cannot be read as SQL here", max(0, at)) from None
-        found = [tree for tree in parsed if tree is not None]
-        if len(found) != 1:
-            raise self.error(f"give one SELECT, not {len(found)} statements", 0)
-        for node, depth in levels(found[0]):
+        found = next((tree for tree in parsed if tree is not None), exp.Null())
+        for node, depth in levels(found):
             if depth > DEPTH_LIMIT:
                 raise self.at(node, f"this nests deeper than {DEPTH_LIMIT}, or chains more signs: split it over WITH")
-        return found[0], options
+        return found, options
 
     def _without_options(self) -> tuple[str, dict[str, str]]:
         """The text with blanks for the options of the outermost SELECT, and these."""

@@ -1,0 +1,138 @@
+"""SQL: each statement is its chain, with the same weights in engines, and the null of SQL; the rest is refused."""
+
+from __future__ import annotations
+
+import random
+import re
+
+import duckdb
+import pytest
+
+import wpinq as wp
+from tests.support.parameters import for_each
+from tests.support.sql_statements import ACCEPTED, DATA, REFUSED, SOURCES, Accepted, Refused, people
+from wpinq.api.query import Query
+from wpinq.errors import LanguageError
+
+pytest.importorskip("sqlglot", reason="SQL needs sqlglot")
+
+
+def test_the_corpus_has_sixty_statements() -> None:
+    assert len(ACCEPTED) >= 48
+    assert len(REFUSED) >= 12
+    assert len({case.text for case in (*ACCEPTED, *REFUSED)}) == len(ACCEPTED) + len(REFUSED) >= 60
+
+
+@for_each("case", ACCEPTED, ids=lambda case: case.text)
+def test_a_statement_is_the_plan_of_its_chain(case: Accepted) -> None:
+    asked, chain = wp.sql(case.text, SOURCES, **case.options), case.chain()
+    assert [each.plan.digest for each in asked.measurements] == [each.plan.digest for each in chain.measurements]
+    assert list(asked.columns) == list(chain.columns)
+    assert (asked.keys, asked.listing, asked.epsilons) == (chain.keys, chain.listing, chain.epsilons)
+    assert list(map(str, asked.aggregates.values())) == list(map(str, chain.aggregates.values()))
+    assert asked.bill() == chain.bill()
+
+
+@for_each("case", ACCEPTED, ids=lambda case: case.text)
+def test_a_statement_has_the_weights_of_its_chain_in_both_engines(case: Accepted) -> None:
+    asked, chain = wp.sql(case.text, SOURCES, **case.options), case.chain()
+    for one, other in zip(asked.measurements, chain.measurements, strict=True):
+        weights = dict(wp.evaluate(Query(one.plan), DATA, "duckdb"))
+        assert weights == dict(wp.evaluate(Query(other.plan), DATA, "reference"))
+        assert weights
+
+
+@for_each("case", ACCEPTED, ids=lambda case: case.text)
+def test_a_statement_is_a_text_program(case: Accepted) -> None:
+    asked = wp.sql(case.text, SOURCES, **case.options)
+    read = wp.parse(wp.unparse({"answer": asked}))["answer"]
+    assert [each.plan.digest for each in read.measurements] == [each.plan.digest for each in asked.measurements]
+
+
+@for_each("case", REFUSED, ids=lambda case: case.text)
+def test_a_refusal_has_a_place_and_a_correction(case: Refused) -> None:
+    with pytest.raises(LanguageError, match=re.escape(case.words)) as caught:
+        wp.sql(case.text, SOURCES, **case.options)
+    assert (caught.value.line, caught.value.column) == (1, case.column)
+
+
+# --- conditions, as DuckDB itself has them ----------------------------------------------------------------------------
+
+ATOMS = [
+    "score = 4", "score <> 4", "score > 0", "score <= 0", "score BETWEEN -3 AND 4", "score IN (4, 7)",
+    "score NOT IN (4, -3)", "score IS NULL", "score IS NOT NULL", "job = 'cook'", "job <> 'cook'", "job LIKE 'c%'",
+    "job IS DISTINCT FROM 'cook'", "job IS NOT DISTINCT FROM NULL", "score = age", "score = NULLIF(score, 4)",
+    "COALESCE(score, age) > 3", "score % 4 = -3", "age % 4 = 3", "CASE WHEN score > 0 THEN job = 'cook' END",
+    "CASE score WHEN 4 THEN 1 WHEN 7 THEN 2 ELSE 0 END = 1", "age / 7 > 5.5", "FLOOR(age / 7) = 5", "fee * 3 >= 1.5",
+    "fee = 0.25", "born < '1980-01-01'", "born + INTERVAL 1 MONTH > DATE '1970-03-01'", "EXTRACT(MONTH FROM born) = 3",
+    "DATE_TRUNC('month', born) = DATE '1961-12-01'", "LENGTH(job) = 4", "city || '!' = 'Oslo!'", "CLAMP(score, 0, 5) = 5",
+    "GREATEST(age, 40) = 40", "CAST(age AS VARCHAR) = '7'", "SUBSTR(city, 2, 3) = 'slo'", "ABS(score) = 3", "score = NULL",
+    "salary / NULLIF(age, 0) > 900", "score + age > 20", "seen >= '2024-05-01 10:00:00'",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def in_duckdb() -> duckdb.DuckDBPyConnection:
+    connection = duckdb.connect()
+    connection.execute("CREATE MACRO clamp(x, a, b) AS CASE WHEN x IS NULL THEN NULL ELSE least(greatest(x, a), b) END")
+    connection.execute(
+        "CREATE TABLE people (city VARCHAR, sex VARCHAR, age BIGINT, salary DOUBLE, job VARCHAR, born DATE, "
+        "fee DECIMAL(18, 2), score BIGINT, seen TIMESTAMP)"
+    )
+    connection.executemany("INSERT INTO people VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", DATA["people"])
+    return connection
+
+
+def condition(chosen: random.Random, depth: int) -> str:
+    """A condition of atoms under NOT, AND and OR."""
+    if depth == 0:
+        return chosen.choice(ATOMS)
+    if chosen.random() < 0.3:
+        return f"NOT ({condition(chosen, depth - 1)})"
+    return f"({condition(chosen, depth - 1)} {chosen.choice(['AND', 'OR'])} {condition(chosen, depth - 1)})"
+
+
+@for_each("where", [*ATOMS, *(f"NOT ({atom})" for atom in ATOMS), *(condition(random.Random(n), 2) for n in range(40))])
+def test_a_condition_keeps_the_rows_that_duckdb_keeps(where: str, in_duckdb: duckdb.DuckDBPyConnection) -> None:
+    asked = wp.sql(f"SELECT COUNT(*) AS n FROM people WHERE {where}", people, epsilon=1)
+    (counted,) = in_duckdb.execute(f"SELECT COUNT(*) FROM people WHERE {where}").fetchone() or (None,)
+    assert sum(wp.evaluate(Query(asked.measurements[0].plan), DATA, exact=True).values()) == counted
+
+
+# --- any text ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_session_releases_a_statement_over_what_it_protects() -> None:
+    with wp.Session() as session:
+        session.protect(people, DATA["people"], budget=2)
+        table = session.sql("SELECT sex, COUNT(*) AS n FROM people GROUP BY sex", epsilon=1)
+        assert table.keys == ("f", "m")
+        assert session.spent("people") == 1
+        with pytest.raises(LanguageError, match="no table here"):
+            session.sql("SELECT COUNT(*) AS n FROM orders", epsilon=1)
+        assert session.spent("people") == 1
+
+
+@for_each(
+    "text",
+    [
+        "SELECT COUNT(*) AS n FROM people WHERE " + "(" * 40 + "age > 1" + ")" * 40,
+        "SELECT COUNT(*) AS n FROM people WHERE " + "NOT " * 5_000 + "age > 1",
+        "SELECT COUNT(*) AS n FROM people WHERE age > 1" + " AND age > 1" * 500,
+        "SELECT COUNT(*) AS n FROM people WHERE age > " + "-" * 3_000 + "1",
+        "SELECT " + "CASE WHEN " * 200 + "1",
+        "SELECT COUNT(*) AS n FROM people" + " " * 60_000,
+        "SELECT " + "FLOOR(" * 29 + "age / 3" + " / 3)" * 29,
+    ],
+    ids=range(7),
+)
+def test_deep_and_long_texts_are_refused(text: str) -> None:
+    with pytest.raises(LanguageError):
+        wp.sql(text, people, epsilon=1)
+
+
+def test_no_message_of_another_library_is_passed_on() -> None:
+    with pytest.raises(LanguageError, match="cannot be read as SQL here") as caught:
+        wp.sql("SELECT COUNT(* FROM people", people, epsilon=1)
+    assert "sqlglot" not in str(caught.value).lower()
+    assert caught.value.__cause__ is None
