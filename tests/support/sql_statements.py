@@ -46,7 +46,7 @@ def _person(number: int) -> tuple[Any, ...]:
     seen = dt.datetime(2024, 1 + number % 12, 1 + number % 28, number % 24, number % 60)
     fee = Decimal(number % 7) / 4
     return (
-        "Oslo Rome Bergen".split()[number % 3],
+        ["Oslo", "Rome", "Bergen"][number % 3],
         "fm"[number % 2],
         number % 90,
         997.5 * number,
@@ -60,7 +60,7 @@ def _person(number: int) -> tuple[Any, ...]:
 
 DATA: dict[str, Any] = {
     "people": [_person(number) for number in range(120)],
-    "orders": [("Oslo Rome Ulm".split()[n % 3], float(n % 11), f"i{n % 4}", [None, 1, 2, 3][n % 4]) for n in range(40)],
+    "orders": [(["Oslo", "Rome", "Ulm"][n % 3], float(n % 11), f"i{n % 4}", [None, 1, 2, 3][n % 4]) for n in range(40)],
     "stores": [("Oslo", "north", 1), ("Rome", "south", None), ("Oslo", "north", 2), ("Ulm", "south", 1)],
     "views": [{"page": f"p{n % 3}", "ms": n * 7 % 100, "cost": n / 4, "user_id": n % 9} for n in range(50)],
     "clinic": {
@@ -495,5 +495,5 @@ REFUSED = [
     Refused("Standard", "SELECT AVG(CLAMP(salary / age, 0, 9)) AS a FROM people", 18, "NULLIF(b, 0)"),
     Refused("Standard", "SELECT COUNT(*) AS n FROM people WHERE name = 1", 40, "there is age"),
     Refused("Standard", 'SELECT COUNT(*) AS n FROM people WHERE city = "Oslo"', 47, "'Oslo'"),
-    Refused("Standard", "DROP TABLE people", 12, "one SELECT"),
+    Refused("Standard", "DROP TABLE people", 1, "only SELECT"),
 ]

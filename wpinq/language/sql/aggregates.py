@@ -82,16 +82,11 @@ class Aggregates:
         return function(self._where(found[0], condition)), *(shown([end])[0] for end in found[1:])
 
     def _quantile(self, node: exp.Expression, of: exp.Expression, share: str, condition: Expr | None) -> Aggregate:
-        """A choice among the whole numbers, or days, of the range, or among the values that WHERE lists."""
-        value = self.reader.value(of)
-        found = public_range(self.relation, value)
-        column = self.relation.columns.get(of.name) if isinstance(of, exp.Column) else None
+        """A choice among the whole numbers, or days, of the range."""
+        found = public_range(self.relation, self.reader.value(of))
         listed = None if found is None else steps(*found[1:])
-        candidates = shown(listed) if listed else column.keys if column is not None else None
-        if not candidates:
+        if found is None or not listed:
             mend = "MEDIAN(CLAMP(age, 0, 100)), and of other numbers MEDIAN(CLAMP(FLOOR(x), 0, 100))"
             raise self.text.at(of, f"a quantile is a choice among public whole numbers or days: {mend}")
-        of_rows = function(self._where(value if found is None else found[0], condition))
-        if share == "0.5":
-            return AGGREGATES["Median"](of_rows, candidates)
-        return AGGREGATES["Quantile"](column=of_rows, candidates=candidates, q=Fraction(share))
+        of_rows, given = function(self._where(found[0], condition)), {} if share == "0.5" else {"q": Fraction(share)}
+        return AGGREGATES["Quantile" if given else "Median"](of_rows, shown(listed), **given)

@@ -25,11 +25,10 @@ from wpinq.language.syntax import shorten, suggest
 
 @dataclass(frozen=True, slots=True)
 class SqlColumn:
-    """A column: the field that holds it, and the range and the values that the statement makes public."""
+    """A column: the field that holds it, and the range that the statement makes public."""
 
     field: str
-    range: tuple[Any, Any] | None = None
-    keys: tuple[Any, ...] | None = None
+    range: tuple[Constant, ...] | None = None
 
 
 Tables = Mapping[str, Mapping[str, SqlColumn]]
@@ -96,15 +95,14 @@ class Expressions:
         try:
             name = _FUNCTIONS.get(type(node))
             if name is not None and not isinstance(node.args.get("expression"), exp.Interval):
-                check_parts(self.text, node, "this", "expression", "safe")
+                check_parts(self.text, node, *_READ)
                 values = self._fitted(*(node.args[part] for part in ("this", "expression") if node.args.get(part)))
                 return (null_if_any if isinstance(node, (exp.EQ, exp.NEQ)) else _second)(values, apply(name, *values))
             if type(node) not in _READERS:
                 mend = _MENDS.get(type(node), "docs/sql.md lists the functions that there are")
                 raise self.text.at(node, f"{shorten(node.key.upper())} is refused here: {mend}")
-            known, read = _READERS[type(node)]
-            check_parts(self.text, node, *known.split())
-            return read(self, node)
+            check_parts(self.text, node, *_READ, *_READ_OF.get(type(node), ()))
+            return _READERS[type(node)](self, node)
         except ExpressionError as error:
             raise self.text.at(node, str(error)) from None
 
@@ -136,6 +134,9 @@ class Expressions:
             elif isinstance(value, Constant) and value.type == FLOAT and exact:
                 values[place] = constant(Decimal(repr(value.value)))
         return tuple(values)
+
+    def _column(self, node: exp.Column) -> Expr:
+        return field_named(self.record, find_column(self.text, self.tables, node).field)
 
     def _literal(self, node: exp.Literal) -> Expr:
         try:
@@ -297,38 +298,22 @@ def _at_least_0(value: Expr) -> bool:
     return name in ("length", "absolute", *_EXTRACTED.values()) or (name == "max" and any(map(_at_least_0, arguments)))
 
 
-_Reader = tuple[str, Callable[[Any, Any], Expr]]
-_READERS: dict[type, _Reader] = {
-    exp.Column: (
-        "this table",
-        lambda of, node: field_named(of.record, find_column(of.text, of.tables, node).field),
-    ),
-    exp.Literal: ("this is_string", Expressions._literal),
-    exp.Boolean: ("this", lambda of, node: constant(bool(node.this))),
-    exp.Null: ("", lambda of, node: constant(None)),
-    exp.Paren: ("this", lambda of, node: of.value(node.this)),
-    exp.Add: ("this expression", Expressions._moved),
-    exp.Sub: ("this expression", Expressions._moved),
-    exp.Is: ("this expression", Expressions._is),
-    exp.In: ("this expressions", Expressions._in),
-    exp.Between: ("this low high", Expressions._between),
-    exp.Like: ("this expression", Expressions._like),
-    exp.Case: ("this ifs default", Expressions._choice),
-    exp.If: ("this true false", Expressions._choice),
-    exp.Coalesce: ("this expressions is_nvl is_null", Expressions._coalesce),
-    exp.Nullif: ("this expression", Expressions._nullif),
-    exp.Greatest: ("this expressions ignore_nulls", Expressions._extremes),
-    exp.Least: ("this expressions ignore_nulls", Expressions._extremes),
-    exp.Div: ("this expression", Expressions._divide),
-    exp.Mod: ("this expression", Expressions._modulo),
-    exp.Floor: ("this", Expressions._floor),
-    exp.Substring: ("this start length", Expressions._substring),
-    exp.Extract: ("this expression", Expressions._extract),
-    exp.DateTrunc: ("this unit", Expressions._truncate),
-    exp.TimestampTrunc: ("this unit", Expressions._truncate),
-    exp.DateDiff: ("this expression unit big_int", Expressions._days),
-    exp.Cast: ("this to", Expressions._cast),
-    exp.TryCast: ("this to safe", Expressions._cast),
-    exp.Anonymous: ("this expressions", Expressions._clamp),
-}
-"""How each other kind of node is read, and the parts of it that are."""
+_READERS: dict[type, Callable[[Any, Any], Expr]] = {
+    exp.Column: Expressions._column, exp.Literal: Expressions._literal, exp.Paren: lambda of, node: of.value(node.this),
+    exp.Boolean: lambda of, node: constant(bool(node.this)), exp.Null: lambda of, node: constant(None),
+    exp.Add: Expressions._moved, exp.Sub: Expressions._moved, exp.Div: Expressions._divide,
+    exp.Mod: Expressions._modulo, exp.Floor: Expressions._floor, exp.Is: Expressions._is, exp.In: Expressions._in,
+    exp.Between: Expressions._between, exp.Like: Expressions._like, exp.Case: Expressions._choice,
+    exp.If: Expressions._choice, exp.Coalesce: Expressions._coalesce, exp.Nullif: Expressions._nullif,
+    exp.Greatest: Expressions._extremes,
+    exp.Least: Expressions._extremes, exp.Anonymous: Expressions._clamp, exp.Substring: Expressions._substring,
+    exp.Extract: Expressions._extract, exp.DateTrunc: Expressions._truncate, exp.TimestampTrunc: Expressions._truncate,
+    exp.DateDiff: Expressions._days, exp.Cast: Expressions._cast, exp.TryCast: Expressions._cast,
+}  # fmt: skip
+"""How each other kind of node is read."""
+_READ = (
+    "this", "expression", "expressions", "table", "is_string", "low", "high", "ifs", "true", "false", "is_nvl",
+    "is_null", "ignore_nulls", "start", "length", "unit", "big_int", "safe",
+)  # fmt: skip
+"""The parts of nodes that are read where a node may have them; the rest is refused."""
+_READ_OF: dict[type, tuple[str, ...]] = {exp.Case: ("default",), exp.Cast: ("to",), exp.TryCast: ("to",)}

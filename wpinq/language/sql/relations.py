@@ -69,40 +69,23 @@ class Relation:
         """The rows of people as records."""
         return self if self.rows is None else Relation(self.query.unnest(function(self.rows)), self.tables)
 
-    def rule(self, text: SqlText, node: exp.Expression, condition: bool = False) -> Rows:
-        """An expression as a function of the row."""
-        read = Expressions.truth if condition else Expressions.value
-        return lambda row: read(Expressions(text, self.tables, row), node)
-
     def filtered(self, text: SqlText, conditions: list[exp.Expression]) -> Relation:
-        """The rows that satisfy all conditions; the columns whose values they list are public then."""
+        """The rows that satisfy all conditions."""
         if not conditions:
             return self
         whole, kept = exp.and_(*conditions, copy=False), self.rows
-        keys = {of: each for part in conditions for of, each in self.listed(text, part).items()}
-        tables = {
-            alias: {name: replace(c, keys=keys.get(self.field(c.field).digest, c.keys)) for name, c in table.items()}
-            for alias, table in self.tables.items()
-        }
-        test = self.rule(text, whole, condition=True)
+        test = function(lambda row: Expressions(text, self.tables, row).truth(whole))
         if kept is None:
-            return replace(self, query=self.query.where(function(test)).read_as(self.query.reading), tables=tables)
-        found = function(test)
-        return replace(self, rows=lambda person: apply("filter", *over_elements("filter", kept(person), found)))
-
-    def field(self, name: str) -> Expr:
-        """The expression of a field."""
-        return field_named(Variable(self.query.plan.type, 0, "record"), name) if self.rows is None else constant(name)
+            return replace(self, query=self.query.where(test).read_as(self.query.reading))
+        return replace(self, rows=lambda person: apply("filter", *over_elements("filter", kept(person), test)))
 
     def listed(self, text: SqlText, part: exp.Expression) -> dict[bytes, tuple[Any, ...]]:
         """The digest of the expression whose values a condition lists, with these."""
-        if self.rows is not None or not isinstance(part, (exp.In, exp.EQ, exp.Between)):
+        if not isinstance(part, (exp.In, exp.EQ, exp.Between)):
             return {}
-        values = part.expressions if isinstance(part, exp.In) else [part.args.get("expression"), part.args.get("low")]
-        found = self.reader(text).constants(part.this, [each for each in values if each is not None])
-        if isinstance(part, exp.Between):
-            ends = self.reader(text).constants(part.this, [part.args["low"], part.args["high"]])
-            found = None if ends is None else steps(*ends)
+        parts = [*part.expressions, *(part.args.get(end) for end in ("expression", "low", "high"))]
+        found = self.reader(text).constants(part.this, [each for each in parts if each is not None])
+        found = steps(*found) if found and isinstance(part, exp.Between) else found
         return {self.reader(text).value(part.this).digest: shown(found)} if found else {}
 
 
@@ -125,27 +108,26 @@ def steps(low: Constant, high: Constant) -> list[Constant] | None:
 
 def public_range(relation: Relation, value: Expr) -> tuple[Expr, Constant, Constant] | None:
     """A value with its public range as the statement has it, without the clamp that an aggregate has itself."""
-    if isinstance(value, Constant):
-        known = value.value is not None and value.type != BOOL
-        return (value, value, value) if known else None
-    name, parts = getattr(value, "name", ""), getattr(value, "arguments", ())
-    if name == "where":
-        branches = [public_range(relation, each) for each in parts[1:] if getattr(each, "value", each) is not None]
-        if not branches or None in branches:
-            return None
-        ends = [end for branch in branches if branch is not None for end in branch[1:]]
-        return value, min(ends, key=lambda end: end.value), max(ends, key=lambda end: end.value)
-    if name == "field" and isinstance(parts[0], Variable) and isinstance(parts[0].type, TupleOf):
-        assert isinstance(value, Call)
-        known_range = relation.columns[str(parts[0].type.names[value.attributes[0]])].range  # type: ignore[index]  # a number
-        return None if known_range is None else (value, *known_range)
-    ends = [part for part in parts if isinstance(part, Constant)]
-    (inner,) = [part for part in parts if part not in ends] if len(parts) == 2 and len(ends) == 1 else (value,)
-    within = [part for part in getattr(inner, "arguments", ()) if isinstance(part, Constant)]
-    if {name, getattr(inner, "name", "")} != {"min", "max"} or len(within) != 1 or len(inner.arguments) != 2:  # type: ignore[attr-defined]  # a call
-        return None
-    (of,) = [part for part in inner.arguments if part is not within[0]]  # type: ignore[attr-defined]
-    return (of, within[0], ends[0]) if name == "min" else (of, ends[0], within[0])
+    match value:
+        case Constant():
+            return None if value.value is None or value.type == BOOL else (value, value, value)
+        case Call(name="where", arguments=(_, *branches)):
+            found = [public_range(relation, each) for each in branches if getattr(each, "value", each) is not None]
+            ends = [end for each in found if each is not None for end in each[1:]]
+            if not ends or None in found:
+                return None
+            return value, min(ends, key=lambda end: end.value), max(ends, key=lambda end: end.value)
+        case Call(name="field", arguments=(Variable(type=TupleOf(names=names)),), attributes=(int(place),)):
+            known = relation.columns[str(names[place])].range
+            return None if known is None else (value, *known)
+        case Call(name="min" | "max", arguments=(one, other)):
+            inner, end = (other, one) if isinstance(one, Constant) else (one, other)
+            if isinstance(inner, Call) and {inner.name, value.name} == {"min", "max"} and isinstance(end, Constant):
+                ends = [each for each in inner.arguments if isinstance(each, Constant)]
+                rest = [each for each in inner.arguments if not isinstance(each, Constant)]
+                if len(ends) == len(rest) == 1:
+                    return (rest[0], ends[0], end) if value.name == "min" else (rest[0], end, ends[0])
+    return None
 
 
 def conjuncts(clause: exp.Expression | None) -> Iterator[exp.Expression]:
@@ -226,8 +208,7 @@ class Relations:
         for item in node.expressions:
             name, value = new_name(self.text, item, columns), given.reader(self.text).value(item.unalias())
             found = public_range(given, value)
-            keys = next((c.keys for c in given.columns.values() if given.field(c.field).digest == value.digest), None)
-            columns[name], values[name] = SqlColumn(name, found and found[1:], keys), function(value)
+            columns[name], values[name] = SqlColumn(name, found and found[1:]), function(value)
         return Relation(given.query.select(record_of(values)).read_as(given.query.reading), {"": columns})
 
     def _per_person(self, node: exp.Select, given: Relation) -> Relation:
@@ -257,7 +238,9 @@ class Relations:
         if not name:
             raise self.text.at(node, "of the rows of a person there are COUNT(*), SUM, AVG, MIN and MAX")
         check_parts(self.text, node, "this")
-        arguments = over_elements(name, rows, function(given.rule(self.text, node.this)))
+        arguments = over_elements(
+            name, rows, function(lambda row: Expressions(self.text, given.tables, row).value(node.this))
+        )
         if name == "sum" and arguments[1].type.nullable:
             raise self.text.at(node, "the sum of nothing but null is null in SQL: SUM(COALESCE(x, 0))")
         return divide(apply(name, *arguments), count) if isinstance(node, exp.Avg) else apply(name, *arguments)
@@ -330,8 +313,9 @@ class Relations:
         for key in keys:
             if key not in one.columns or key not in other.columns:
                 raise self.text.at(join, f"`{key}` is in no record: declare the tables together, with wp.people")
-            if one.field(key).type.nullable and other.field(key).type.nullable:  # SQL joins no null with another
-                one = replace(one, query=one.query.where(_there(partial(field_named, name=key))))
+            of = partial(field_named, name=key)
+            if all(of(Variable(side.query.plan.type, 0, "record")).type.nullable for side in (one, other)):
+                one = replace(one, query=one.query.where(_there(of)))  # SQL joins no null with another
         made = one.query.join(other.query, on=keys[0] if len(keys) == 1 else keys).read_as(JOIN_READING)
         return Relation(made, _merged(one, other, keys))
 

@@ -195,10 +195,6 @@ class _Statement:
                 keys[digests[of]] = values
             else:
                 kept.append(part)
-        for column in relation.columns.values():
-            name = digests.get(relation.field(column.field).digest)
-            if name is not None and column.keys is not None:
-                keys.setdefault(name, column.keys)
         return relation.filtered(self.text, kept), keys
 
     def _aggregates(self, relation: Relation, groups: Mapping[str, exp.Expression]) -> dict[str, Aggregate]:
