@@ -9,8 +9,9 @@ import duckdb
 import pytest
 
 import wpinq as wp
-from tests.support.parameters import for_each
-from tests.support.sql_statements import ACCEPTED, DATA, REFUSED, SOURCES, Accepted, Refused, people
+from tests.fuzz.statements import check_statement, mutated
+from tests.support.parameters import for_each, sizes
+from tests.support.sql_statements import ACCEPTED, ATOMS, DATA, REFUSED, SOURCES, Accepted, Refused, people
 from wpinq.api.query import Query
 from wpinq.errors import LanguageError
 
@@ -57,18 +58,6 @@ def test_a_refusal_has_a_place_and_a_correction(case: Refused) -> None:
 
 
 # --- conditions, as DuckDB itself has them ----------------------------------------------------------------------------
-
-ATOMS = [
-    "score = 4", "score <> 4", "score > 0", "score <= 0", "score BETWEEN -3 AND 4", "score IN (4, 7)",
-    "score NOT IN (4, -3)", "score IS NULL", "score IS NOT NULL", "job = 'cook'", "job <> 'cook'", "job LIKE 'c%'",
-    "job IS DISTINCT FROM 'cook'", "job IS NOT DISTINCT FROM NULL", "score = age", "score = NULLIF(score, 4)",
-    "COALESCE(score, age) > 3", "score % 4 = -3", "age % 4 = 3", "CASE WHEN score > 0 THEN job = 'cook' END",
-    "CASE score WHEN 4 THEN 1 WHEN 7 THEN 2 ELSE 0 END = 1", "age / 7 > 5.5", "FLOOR(age / 7) = 5", "fee * 3 >= 1.5",
-    "fee = 0.25", "born < '1980-01-01'", "born + INTERVAL 1 MONTH > DATE '1970-03-01'", "EXTRACT(MONTH FROM born) = 3",
-    "DATE_TRUNC('month', born) = DATE '1961-12-01'", "LENGTH(job) = 4", "city || '!' = 'Oslo!'", "CLAMP(score, 0, 5) = 5",
-    "GREATEST(age, 40) = 40", "CAST(age AS VARCHAR) = '7'", "SUBSTR(city, 2, 3) = 'slo'", "ABS(score) = 3", "score = NULL",
-    "salary / NULLIF(age, 0) > 900", "score + age > 20", "seen >= '2024-05-01 10:00:00'",
-]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -136,3 +125,16 @@ def test_no_message_of_another_library_is_passed_on() -> None:
         wp.sql("SELECT COUNT(* FROM people", people, epsilon=1)
     assert "sqlglot" not in str(caught.value).lower()
     assert caught.value.__cause__ is None
+
+
+@pytest.mark.parametrize("many", sizes(200, 10_000))
+def test_a_mutated_statement_is_a_table_or_a_refusal_in_bounded_work(many: int) -> None:
+    """`python -m tests.fuzz statements --examples N` tries others; the steps of the parser are bounded by number."""
+    for seed in range(many):
+        check_statement(mutated(random.Random(seed)))
+
+
+def test_joins_without_a_condition_take_no_more_steps_than_a_statement_may() -> None:
+    """Each doubled the ways that the parser tried."""
+    with pytest.raises(LanguageError, match="too many steps"):
+        wp.sql("SELECT COUNT(*) AS n FROM stays s" + " JOIN drugs d" * 30, SOURCES, epsilon=1)

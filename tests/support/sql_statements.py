@@ -113,7 +113,8 @@ ACCEPTED = [
     ),
     Accepted(
         "BigQuery",
-        "SELECT WITH DIFFERENTIAL_PRIVACY\n  OPTIONS(epsilon=1, max_groups_contributed=2, privacy_unit_column=user_id)\n"
+        "SELECT WITH DIFFERENTIAL_PRIVACY\n  OPTIONS(epsilon=1, max_groups_contributed=2,\n"
+        " privacy_unit_column=user_id) "
         "  page, COUNT(*) n FROM views WHERE page IN ('p0', 'p1') GROUP BY page",
         lambda: _agg(views.unnest(lambda rows: F.first(rows, 2)).by("page", keys=["p0", "p1"]), n=wp.count()),
         OPTIONS,
@@ -288,7 +289,8 @@ ACCEPTED = [
     ),
     Accepted(
         "SmartNoise",
-        "SELECT FLOOR(age / 10) AS decade, COUNT(*) n FROM people WHERE FLOOR(age / 10) BETWEEN 0 AND 8 GROUP BY decade",
+        "SELECT FLOOR(age / 10) AS decade, COUNT(*) n FROM people WHERE FLOOR(age / 10) BETWEEN 0 AND 8 "
+        "GROUP BY decade",
         lambda: _agg(people.by(decade=lambda p: p.age // 10, keys=range(9)), n=wp.count()),
     ),
     Accepted(
@@ -318,8 +320,8 @@ ACCEPTED = [
     ),
     Accepted(
         "SmartNoise",
-        "SELECT CORR(CLAMP(age, 0, 90), CLAMP(salary, 0, 1e5)) AS r, COVAR_POP(CLAMP(age, 0, 90), CLAMP(salary, 0, 1e5)) "
-        "AS c FROM people",
+        "SELECT CORR(CLAMP(age, 0, 90), CLAMP(salary, 0, 1e5)) AS r, "
+        "COVAR_POP(CLAMP(age, 0, 90), CLAMP(salary, 0, 1e5)) AS c FROM people",
         lambda: _agg(
             people,
             r=wp.stats.corr("age", 0, 90, "salary", 0, 1e5),
@@ -367,7 +369,8 @@ ACCEPTED = [
     ),
     Accepted(
         "DPSQL+",
-        "SELECT COUNT(*) AS n FROM stays s JOIN drugs d USING (pid) WHERE d.day >= s.day AND d.day < s.day + INTERVAL 7 DAY",
+        "SELECT COUNT(*) AS n FROM stays s JOIN drugs d USING (pid) "
+        "WHERE d.day >= s.day AND d.day < s.day + INTERVAL 7 DAY",
         lambda: _agg(
             clinic.unnest(
                 lambda p: F.flatten(
@@ -497,3 +500,18 @@ REFUSED = [
     Refused("Standard", 'SELECT COUNT(*) AS n FROM people WHERE city = "Oslo"', 47, "'Oslo'"),
     Refused("Standard", "DROP TABLE people", 1, "only SELECT"),
 ]
+
+ATOMS = [
+    "score = 4", "score <> 4", "score > 0", "score <= 0", "score BETWEEN -3 AND 4", "score IN (4, 7)",
+    "score NOT IN (4, -3)", "score IS NULL", "score IS NOT NULL", "job = 'cook'", "job <> 'cook'", "job LIKE 'c%'",
+    "job IS DISTINCT FROM 'cook'", "job IS NOT DISTINCT FROM NULL", "score = age", "score = NULLIF(score, 4)",
+    "COALESCE(score, age) > 3", "score % 4 = -3", "age % 4 = 3", "CASE WHEN score > 0 THEN job = 'cook' END",
+    "CASE score WHEN 4 THEN 1 WHEN 7 THEN 2 ELSE 0 END = 1", "age / 7 > 5.5", "FLOOR(age / 7) = 5", "fee * 3 >= 1.5",
+    "fee = 0.25", "born < '1980-01-01'", "born + INTERVAL 1 MONTH > DATE '1970-03-01'", "EXTRACT(MONTH FROM born) = 3",
+    "DATE_TRUNC('month', born) = DATE '1961-12-01'", "LENGTH(job) = 4", "city || '!' = 'Oslo!'",
+    "CLAMP(score, 0, 5) = 5",
+    "GREATEST(age, 40) = 40", "CAST(age AS VARCHAR) = '7'", "SUBSTR(city, 2, 3) = 'slo'", "ABS(score) = 3",
+    "score = NULL",
+    "salary / NULLIF(age, 0) > 900", "score + age > 20", "seen >= '2024-05-01 10:00:00'",
+]  # fmt: skip
+"""Conditions over people on which databases agree."""
