@@ -138,3 +138,16 @@ def test_joins_without_a_condition_take_no_more_steps_than_a_statement_may() -> 
     """Each doubled the ways that the parser tried."""
     with pytest.raises(LanguageError, match="too many steps"):
         wp.sql("SELECT COUNT(*) AS n FROM stays s" + " JOIN drugs d" * 30, SOURCES, epsilon=1)
+
+
+def test_options_are_read_of_the_outermost_select_alone() -> None:
+    """Neither of a comment, nor of a text, nor of a subquery."""
+    written = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 9)"
+    asked = wp.sql(f"SELECT COUNT(*) AS n /* {written} */ FROM people WHERE city <> '{written})'", people, epsilon=1)
+    assert asked.epsilon == 1
+    asked = wp.sql(f"WITH a AS (SELECT * FROM people WHERE city <> ')') {written} COUNT(*) AS n FROM a", people)
+    assert asked.epsilon == 9
+    with pytest.raises(LanguageError, match="in the outermost SELECT"):
+        wp.sql(f"WITH a AS ({written} * FROM people) SELECT COUNT(*) AS n FROM a", people)
+    with pytest.raises(LanguageError, match="a released table costs epsilon"):
+        wp.sql(f"-- {written}\nSELECT COUNT(*) AS n FROM people", people)

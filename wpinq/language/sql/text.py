@@ -80,21 +80,23 @@ class SqlText(Text):
         if len(self.text) > TEXT_LIMIT:
             raise LanguageError(f"{self.name}: a statement has at most {TEXT_LIMIT:,} characters; split it")
         self.check()
-        plain, options = self._without_options()
-        depth = 0
+        plain, depth, selects = self.text, 0, {}
         try:
             words = _Dialect().tokenize(plain)
             if not words or words[0].text.upper() not in ("SELECT", "WITH", "("):
                 raise self.error("only SELECT is read here: SELECT COUNT(*) AS n FROM people", 0)
-            for word in words:
+            for word in (each for each in words if each.token_type not in _QUOTED):
                 said = word.text.upper()
+                depth += (said in _OPENED) - (said in _CLOSED)
                 if said == ";" and word is not words[-1]:
                     raise self.error("give one SELECT, and not several statements", word.start)
-                depth += (said in _OPENED) - (said in _CLOSED)
                 if depth > NESTING_LIMIT:
                     raise self.error(f"this nests deeper than {NESTING_LIMIT}: split it over WITH", word.start)
-                if said in _WORDS and word.token_type not in _QUOTED:
+                if said in _WORDS:
                     raise self.error(f"{said} has no meaning here: {_WORDS[said]}", word.start)
+                if word.token_type == tokens.TokenType.SELECT:
+                    selects[word.start] = depth
+            plain, options = self._without_options(selects)
             parsed = sqlglot.parse(plain, read=_Dialect, error_level=sqlglot.ErrorLevel.IMMEDIATE)
         except LanguageError:
             raise
@@ -111,14 +113,14 @@ class SqlText(Text):
                 raise self.at(node, f"this nests deeper than {DEPTH_LIMIT}, or chains more signs: split it over WITH")
         return found, options
 
-    def _without_options(self) -> tuple[str, dict[str, str]]:
+    def _without_options(self, selects: dict[int, int]) -> tuple[str, dict[str, str]]:
         """The text with blanks for the options of the outermost SELECT, and these."""
-        prefix, *more = [*_PREFIX.finditer(self.text)] or [None]
-        if prefix is None:
+        found = [each for each in _PREFIX.finditer(self.text) if each.start() in selects]
+        if not found:
             return self.text, {}
-        before = self.text[: prefix.start()]
-        if more or before.count("(") != before.count(")"):
-            raise self.error("options of privacy stand once, in the outermost SELECT", prefix.start())
+        if len(found) > 1 or selects[found[0].start()]:
+            raise self.error("options of privacy stand once, in the outermost SELECT", found[0].start())
+        prefix = found[0]
         parts = [_OPTION.fullmatch(part) for part in prefix[2].split(",")] if prefix[2] is not None else []
         options = {part[1].lower(): part[2] for part in parts if part is not None}
         if len(options) < len(parts):
