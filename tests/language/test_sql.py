@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
+from pathlib import Path
 
 import duckdb
 import pytest
@@ -13,6 +15,7 @@ from tests.fuzz.statements import check_statement, mutated
 from tests.support.parameters import for_each, sizes
 from tests.support.sql_statements import ACCEPTED, ATOMS, DATA, REFUSED, SOURCES, Accepted, Refused, people
 from wpinq.api.query import Query
+from wpinq.cli.main import main
 from wpinq.errors import LanguageError
 
 pytest.importorskip("sqlglot", reason="SQL needs sqlglot")
@@ -151,3 +154,22 @@ def test_options_are_read_of_the_outermost_select_alone() -> None:
         wp.sql(f"WITH a AS ({written} * FROM people) SELECT COUNT(*) AS n FROM a", people)
     with pytest.raises(LanguageError, match="a released table costs epsilon"):
         wp.sql(f"-- {written}\nSELECT COUNT(*) AS n FROM people", people)
+
+
+def test_the_command_line_reads_statements_beside_a_program(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program, data, file = tmp_path / "p.wpq", tmp_path / "people.csv", tmp_path / "by_sex.sql"
+    program.write_text('source people(sex: category("f", "m"), age: int);')
+    data.write_text("sex,age\n" + "f,30\nm,50\n" * 200)
+    file.write_text("SELECT sex, COUNT(*) AS n FROM people GROUP BY sex\n")
+    own = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.5) COUNT(*) AS n FROM people WHERE age > 40"
+    asked = [str(program), "--sql", str(file), "--sql", own, "--epsilon", "1"]
+    assert main(["explain", *asked]) == 0
+    assert "people: 1.5" in capsys.readouterr().out
+    given = ["--source", f"people={data}", "--budget", "people=2", "--ledger", str(tmp_path / "l.db")]
+    assert main(["run", *asked, *given, "--json"]) == 0
+    released = json.loads(capsys.readouterr().out)
+    assert (released["bill"], list(released["answers"])) == ({"people": "1.5"}, ["by_sex", "sql"])
+    assert main(["run", *asked, *given, "--output", f"by_sex={file}"]) == 2
+    assert main(["explain", str(program), "--sql", "SELECT * FROM people", "--epsilon", "1"]) == 7
+    assert main(["explain", str(file)]) == 7
+    assert "--sql beside a program" in capsys.readouterr().err

@@ -29,7 +29,7 @@ class Aggregates:
     def __init__(self, text: SqlText, relation: Relation) -> None:
         self.text, self.relation, self.reader = text, relation, relation.reader(text)
 
-    def read(self, node: exp.Expression) -> Aggregate:
+    def read(self, node: exp.Expr) -> Aggregate:
         """The aggregate of a node."""
         condition = None
         if isinstance(node, exp.Filter):
@@ -73,7 +73,7 @@ class Aggregates:
         whole = condition if other is None else apply("and", condition, other)
         return AGGREGATES["Sum"](function(apply("where", whole, constant(1), constant(0))), 0, 1)
 
-    def _ranged(self, node: exp.Expression, of: exp.Expression, condition: Expr | None) -> tuple[Any, ...]:
+    def _ranged(self, node: exp.Expr, of: exp.Expr, condition: Expr | None) -> tuple[Any, ...]:
         """A value and its public range; refused without."""
         found = public_range(self.relation, self.reader.value(of))
         if found is None:
@@ -81,7 +81,7 @@ class Aggregates:
             raise self.text.at(of, f"{node.key.upper()} needs a public range, never read off the data: {mend}")
         return function(self._where(found[0], condition)), *(shown([end])[0] for end in found[1:])
 
-    def _quantile(self, node: exp.Expression, of: exp.Expression, share: str, condition: Expr | None) -> Aggregate:
+    def _quantile(self, node: exp.Expr, of: exp.Expr, share: str, condition: Expr | None) -> Aggregate:
         """A choice among the whole numbers, or days, of the range."""
         found = public_range(self.relation, self.reader.value(of))
         listed = None if found is None else steps(*found[1:])

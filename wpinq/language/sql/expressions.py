@@ -81,17 +81,17 @@ class Expressions:
 
     def __init__(self, text: SqlText, tables: Tables, record: Expr) -> None:
         self.text, self.tables, self.record = text, tables, record
-        self.known: dict[int, tuple[exp.Expression, Expr]] = {}  # each node is read once, however often it is asked for
+        self.known: dict[int, tuple[exp.Expr, Expr]] = {}  # each node is read once, however often it is asked for
 
-    def value(self, node: exp.Expression) -> Expr:
+    def value(self, node: exp.Expr) -> Expr:
         """The value of an expression."""
-        if not isinstance(node, exp.Expression):
+        if not isinstance(node, exp.Expr):
             raise self.text.error("a value is missing: a function or a sign has too little around it", 0)
         if id(node) not in self.known:
             self.known[id(node)] = node, self._read(node)
         return self.known[id(node)][1]
 
-    def _read(self, node: exp.Expression) -> Expr:
+    def _read(self, node: exp.Expr) -> Expr:
         try:
             name = _FUNCTIONS.get(type(node))
             if name is not None and not isinstance(node.args.get("expression"), exp.Interval):
@@ -106,7 +106,7 @@ class Expressions:
         except ExpressionError as error:
             raise self.text.at(node, str(error)) from None
 
-    def truth(self, node: exp.Expression) -> Expr:
+    def truth(self, node: exp.Expr) -> Expr:
         """A condition of which only the difference of true from false or unknown matters."""
         node = node.unnest()
         if isinstance(node, (exp.And, exp.Or)):
@@ -116,13 +116,13 @@ class Expressions:
             return self.value(node) if all(value.type.nullable for value in values) else apply("equal", *values)
         return self._among(node)[0] if isinstance(node, exp.In) else self.value(node)
 
-    def constants(self, of: exp.Expression, values: Sequence[exp.Expression]) -> list[Constant] | None:
+    def constants(self, of: exp.Expr, values: Sequence[exp.Expr]) -> list[Constant] | None:
         """Constants as values of the type of an expression; None where one is none."""
         found = [self._fitted(of, each)[1] for each in values]
         plain = [each for each in found if isinstance(each, Constant) and each.value is not None]
         return plain if len(plain) == len(found) else None
 
-    def _fitted(self, *nodes: exp.Expression) -> tuple[Expr, ...]:
+    def _fitted(self, *nodes: exp.Expr) -> tuple[Expr, ...]:
         """Values that meet: texts beside a date are dates, and numbers beside a decimal decimals."""
         values = [self.value(node) for node in nodes]
         types = [value.type.with_nullable(False) for value in values]
@@ -130,7 +130,7 @@ class Expressions:
         exact = any(isinstance(type_, DecimalOf) for type_ in types)
         for place, value in enumerate(values):
             if isinstance(value, Constant) and value.type == STR and moment is not None:
-                values[place] = apply(moment.name, value)  # type: ignore[attr-defined]  # a moment has one
+                values[place] = apply(moment.name, value)
             elif isinstance(value, Constant) and value.type == FLOAT and exact:
                 values[place] = constant(Decimal(repr(value.value)))
         return tuple(values)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -69,7 +69,7 @@ class Relation:
         """The rows of people as records."""
         return self if self.rows is None else Relation(self.query.unnest(function(self.rows)), self.tables)
 
-    def filtered(self, text: SqlText, conditions: list[exp.Expression]) -> Relation:
+    def filtered(self, text: SqlText, conditions: list[exp.Expr]) -> Relation:
         """The rows that satisfy all conditions."""
         if not conditions:
             return self
@@ -79,7 +79,7 @@ class Relation:
             return replace(self, query=self.query.where(test).read_as(self.query.reading))
         return replace(self, rows=lambda person: apply("filter", *over_elements("filter", kept(person), test)))
 
-    def listed(self, text: SqlText, part: exp.Expression) -> dict[bytes, tuple[Any, ...]]:
+    def listed(self, text: SqlText, part: exp.Expr) -> dict[bytes, tuple[Any, ...]]:
         """The digest of the expression whose values a condition lists, with these."""
         if not isinstance(part, (exp.In, exp.EQ, exp.Between)):
             return {}
@@ -130,14 +130,10 @@ def public_range(relation: Relation, value: Expr) -> tuple[Expr, Constant, Const
     return None
 
 
-def conjuncts(clause: exp.Expression | None) -> Iterator[exp.Expression]:
-    """The conditions of WHERE that all hold."""
+def conjuncts(clause: exp.Expr | None) -> list[exp.Expr]:
+    """The conditions of WHERE or ON that all hold."""
     node = clause.this.unnest() if isinstance(clause, exp.Where) else clause
-    if isinstance(node, exp.And):
-        for side in (node.this.unnest(), node.expression.unnest()):
-            yield from conjuncts(side)
-    elif node is not None:
-        yield node
+    return [*node.flatten()] if isinstance(node, exp.And) else [node] if node is not None else []
 
 
 class Relations:
@@ -147,7 +143,7 @@ class Relations:
         self.text, self.sources = text, sources
         self.named: dict[str, Relation] = {}
 
-    def read_with(self, node: exp.Expression) -> None:
+    def read_with(self, node: exp.Expr) -> None:
         """Give the names of WITH their meaning, in order."""
         clause = node.args.get("with_") or exp.With()
         check_parts(self.text, clause, "expressions")
@@ -156,7 +152,7 @@ class Relations:
             check_parts(self.text, each.args["alias"], "this")
             self.named = {**self.named, each.alias: self.relation(each.this)}
 
-    def relation(self, node: exp.Expression) -> Relation:
+    def relation(self, node: exp.Expr) -> Relation:
         """The relation of a subquery."""
         outer = self.named
         try:
@@ -196,7 +192,7 @@ class Relations:
 
     def _selected(self, node: exp.Select) -> Relation:
         check_parts(self.text, node, "expressions", "from_", "joins", "where", "group", "with_")
-        given, conditions = self.tables(node), [*conjuncts(node.args.get("where"))]
+        given, conditions = self.tables(node), conjuncts(node.args.get("where"))
         if node.args.get("group"):
             return self._per_person(node, given.filtered(self.text, conditions))
         given = given.flat().filtered(self.text, conditions)
@@ -229,7 +225,7 @@ class Relations:
         made = query.select(record_of(values or {"rows": function(lambda person: apply("count", rows(person)))}))
         return Relation(made, {"": {name: SqlColumn(name) for name in values}})
 
-    def _of_rows(self, node: exp.Expression, given: Relation, person: Expr) -> Expr:
+    def _of_rows(self, node: exp.Expr, given: Relation, person: Expr) -> Expr:
         assert given.rows is not None
         rows, count = given.rows(person), apply("count", given.rows(person))
         name = {exp.Sum: "sum", exp.Avg: "sum", exp.Min: "min", exp.Max: "max"}.get(type(node), "")
@@ -257,7 +253,7 @@ class Relations:
             found = self._joined(found, self._table(join.this), join)
         return found
 
-    def _table(self, node: exp.Expression) -> Relation:
+    def _table(self, node: exp.Expr) -> Relation:
         if isinstance(node, exp.Subquery):
             return self.relation(node).renamed(node.alias)
         if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
@@ -292,7 +288,7 @@ class Relations:
         return replace(made, query=query.where(_there(of)), rows=lambda record: apply("list", of(record)), row=of)
 
     def _joined(self, left: Relation, right: Relation, join: exp.Join) -> Relation:
-        pairs = list[tuple[exp.Expression, exp.Expression]]()
+        pairs = list[tuple[exp.Expr, exp.Expr]]()
         for each in join.args.get("using") or ():
             pairs.append((exp.column(each.this if isinstance(each, exp.Column) else each),) * 2)
         for part in conjuncts(join.args.get("on")):
@@ -347,7 +343,7 @@ class Relations:
         query = left.query if row is None else left.query.where(_there(row))
         return Relation(query, tables, person, rows)
 
-    def _key(self, side: Relation, node: exp.Expression) -> str:
+    def _key(self, side: Relation, node: exp.Expr) -> str:
         """The field of a column; of the id of people, its name."""
         assert isinstance(node, exp.Column)
         if side.person is not None and node.name == side.person.column and node.name not in side.columns:
@@ -378,7 +374,7 @@ def _merged(left: Relation, right: Relation, keys: list[str]) -> Tables:
     return {**left.tables, **{a: {n: shown(c) for n, c in table.items()} for a, table in right.tables.items()}}
 
 
-def new_name(text: SqlText, item: exp.Expression, taken: Mapping[str, Any], default: str = "") -> str:
+def new_name(text: SqlText, item: exp.Expr, taken: Mapping[str, Any], default: str = "") -> str:
     """The name of a selected column, which no other has."""
     name = item.alias if isinstance(item, exp.Alias) else item.name if isinstance(item, exp.Column) else default
     if not (name.isidentifier() and name.isascii()) or name in taken or name in RESERVED or name in _WORDS_OF_TABLES:

@@ -108,10 +108,9 @@ class _Statement:
 
     def __init__(self, text: SqlText, sources: Mapping[str, Query]) -> None:
         self.text = text
-        tree, self.options = text.tree()
-        self.node = tree.unnest()
+        self.node, self.options = text.tree()
         if not isinstance(self.node, exp.Select):
-            raise text.at(tree, "write one SELECT: SELECT COUNT(*) AS n FROM (SELECT ... UNION ALL SELECT ...)")
+            raise text.at(self.node, "write one SELECT: SELECT COUNT(*) AS n FROM (SELECT ... UNION ALL SELECT ...)")
         check_parts(text, self.node, "expressions", "from_", "joins", "where", "group", "having", "with_")
         self.relations = Relations(text, sources)
 
@@ -163,12 +162,12 @@ class _Statement:
             if source.person is None or source.person.column != column:
                 raise self.text.error(f"the unit of {source.source} is {source.unit}: leave the option out", 0)
 
-    def _groups(self, relation: Relation) -> dict[str, exp.Expression]:
+    def _groups(self, relation: Relation) -> dict[str, exp.Expr]:
         """The expressions of GROUP BY, by the names of their columns."""
         clause, items = self.node.args.get("group") or exp.Group(), self.node.expressions
         check_parts(self.text, clause, "expressions")
         aliases = {item.alias: item.this for item in items if isinstance(item, exp.Alias)}
-        found: dict[str, exp.Expression] = {}
+        found: dict[str, exp.Expr] = {}
         for each in clause.expressions:
             of = each
             if isinstance(each, exp.Literal) and each.this in map(str, range(1, len(items) + 1)):
@@ -181,13 +180,13 @@ class _Statement:
         return found
 
     def _filtered(
-        self, relation: Relation, groups: Mapping[str, exp.Expression]
+        self, relation: Relation, groups: Mapping[str, exp.Expr]
     ) -> tuple[Relation, dict[str, tuple[Any, ...]]]:
         """The rows after WHERE, and the keys of groups that the statement lists.
 
         A condition that lists the groups is left out of the plan: records of other groups count nowhere.
         """
-        reader, keys, kept = relation.reader(self.text), dict[str, tuple[Any, ...]](), list[exp.Expression]()
+        reader, keys, kept = relation.reader(self.text), dict[str, tuple[Any, ...]](), list[exp.Expr]()
         digests = {reader.value(of).digest: name for name, of in groups.items()}
         for part in conjuncts(self.node.args.get("where")):
             ((of, values),) = relation.listed(self.text, part).items() or [(b"", ())]
@@ -197,7 +196,7 @@ class _Statement:
                 kept.append(part)
         return relation.filtered(self.text, kept), keys
 
-    def _aggregates(self, relation: Relation, groups: Mapping[str, exp.Expression]) -> dict[str, Aggregate]:
+    def _aggregates(self, relation: Relation, groups: Mapping[str, exp.Expr]) -> dict[str, Aggregate]:
         found, reader = dict[str, Aggregate](), Aggregates(self.text, relation)
         asked = [item for item in self.node.expressions if item.unalias() not in groups.values()]
         calls = [item for item in asked if isinstance(item.unalias(), exp.Anonymous)]

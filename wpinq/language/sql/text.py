@@ -14,7 +14,7 @@ from wpinq.language.syntax import Text
 
 try:
     import sqlglot
-    from sqlglot import exp, tokens
+    from sqlglot import TokenType, exp, tokens
 except ImportError:
     raise LanguageError("SQL needs sqlglot: pip install 'wpinq[sql]'") from None
 
@@ -43,7 +43,7 @@ _WORDS = {
     "OVER": MENDS["qualify"],
 }
 _OPENED, _CLOSED = ("(", "[", "{", "CASE"), (")", "]", "}", "END")
-_QUOTED = (tokens.TokenType.STRING, tokens.TokenType.IDENTIFIER)
+_QUOTED = (TokenType.STRING, TokenType.IDENTIFIER)
 _PREFIX = re.compile(r"\bSELECT(\s+WITH\s+DIFFERENTIAL_PRIVACY\b(?:\s*OPTIONS\s*\(([^()]*)\))?)", re.IGNORECASE)
 _OPTION = re.compile(r"\s*(\w+)\s*=\s*'?([\w.+-]+)'?\s*")
 
@@ -71,11 +71,11 @@ class _TooMuch(Exception):
 class SqlText(Text):
     """A statement as it was written."""
 
-    def at(self, node: exp.Expression, message: str) -> LanguageError:
+    def at(self, node: exp.Expr, message: str) -> LanguageError:
         """The error at a node of the tree."""
         return self.error(message, position(node))
 
-    def tree(self) -> tuple[exp.Expression, dict[str, str]]:
+    def tree(self) -> tuple[exp.Expr, dict[str, str]]:
         """The tree of the statement, and its options of differential privacy."""
         if len(self.text) > TEXT_LIMIT:
             raise LanguageError(f"{self.name}: a statement has at most {TEXT_LIMIT:,} characters; split it")
@@ -94,7 +94,7 @@ class SqlText(Text):
                     raise self.error(f"this nests deeper than {NESTING_LIMIT}: split it over WITH", word.start)
                 if said in _WORDS:
                     raise self.error(f"{said} has no meaning here: {_WORDS[said]}", word.start)
-                if word.token_type == tokens.TokenType.SELECT:
+                if word.token_type == TokenType.SELECT:
                     selects[word.start] = depth
             plain, options = self._without_options(selects)
             parsed = sqlglot.parse(plain, read=_Dialect, error_level=sqlglot.ErrorLevel.IMMEDIATE)
@@ -129,7 +129,7 @@ class SqlText(Text):
         return self.text[: prefix.start(1)] + blank + self.text[prefix.end(1) :], options
 
 
-def levels(tree: exp.Expression) -> Iterator[tuple[exp.Expression, int]]:
+def levels(tree: exp.Expr) -> Iterator[tuple[exp.Expr, int]]:
     """Every node of a tree, with its depth."""
     stack = [(tree, 0)]
     while stack:
@@ -138,16 +138,16 @@ def levels(tree: exp.Expression) -> Iterator[tuple[exp.Expression, int]]:
         stack += ((child, depth + 1) for child in node.iter_expressions())
 
 
-def position(node: exp.Expression) -> int:
+def position(node: exp.Expr) -> int:
     """Where a node begins: sqlglot knows it of names, literals and calls."""
     starts = [int(each.meta["start"]) for each, _ in levels(node) if "start" in each.meta]
     return min(starts) if starts else 0 if node.parent is None else position(node.parent)
 
 
-def check_parts(text: SqlText, node: exp.Expression, *known: str) -> None:
+def check_parts(text: SqlText, node: exp.Expr, *known: str) -> None:
     """Refuse every part of a node that nobody reads."""
     for name, value in node.args.items():
         if value and name not in known:
             place = value[0] if isinstance(value, list) else value
             mend = MENDS.get(name, f"{name.rstrip('_').upper()} is refused here: leave it out")
-            raise text.at(place if isinstance(place, exp.Expression) else node, mend)
+            raise text.at(place if isinstance(place, exp.Expr) else node, mend)
