@@ -37,7 +37,7 @@ def test_a_statement_is_the_plan_of_its_chain(case: Accepted) -> None:
     assert asked.bill() == chain.bill()
 
 
-@for_each("case", ACCEPTED, ids=lambda case: case.text)
+@for_each("case", ACCEPTED, ids=lambda case: case.text, every=3)
 def test_a_statement_has_the_weights_of_its_chain_in_both_engines(case: Accepted) -> None:
     asked, chain = wp.sql(case.text, SOURCES, **case.options), case.chain()
     for one, other in zip(asked.measurements, chain.measurements, strict=True):
@@ -84,7 +84,11 @@ def condition(chosen: random.Random, depth: int) -> str:
     return f"({condition(chosen, depth - 1)} {chosen.choice(['AND', 'OR'])} {condition(chosen, depth - 1)})"
 
 
-@for_each("where", [*ATOMS, *(f"NOT ({atom})" for atom in ATOMS), *(condition(random.Random(n), 2) for n in range(40))])
+@for_each(
+    "where",
+    [*ATOMS, *(f"NOT ({atom})" for atom in ATOMS), *(condition(random.Random(n), 2) for n in range(40))],
+    every=5,
+)
 def test_a_condition_keeps_the_rows_that_duckdb_keeps(where: str, in_duckdb: duckdb.DuckDBPyConnection) -> None:
     asked = wp.sql(f"SELECT COUNT(*) AS n FROM people WHERE {where}", people, epsilon=1)
     (counted,) = in_duckdb.execute(f"SELECT COUNT(*) FROM people WHERE {where}").fetchone() or (None,)
