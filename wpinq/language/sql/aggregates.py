@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -15,6 +16,7 @@ from wpinq.language.sql.text import SqlText, check_parts
 from wpinq.tables.agg import AGGREGATES
 from wpinq.tables.aggregates import Aggregate
 
+_MADE: Mapping[str, Callable[..., Aggregate]] = AGGREGATES
 _OF_RANGES: dict[type, str] = {
     exp.Sum: "Sum", exp.Avg: "Mean", exp.Variance: "Var", exp.VariancePop: "Var", exp.Stddev: "Std",
     exp.StddevPop: "Std", exp.StddevSamp: "Std", exp.Corr: "Corr", exp.CovarPop: "Cov", exp.CovarSamp: "Cov",
@@ -34,7 +36,8 @@ class Aggregates:
         condition = None
         if isinstance(node, exp.Filter):
             node, condition = node.this, self.reader.truth(node.expression.this)
-        of, kind = node.args.get("this"), type(node)
+        of: Any = node.args.get("this")
+        kind = type(node)
         if isinstance(node, exp.WithinGroup):
             ordered, (node, kind) = node.expression.expressions, (node.this, type(node.this))
             if len(ordered) != 1 or ordered[0].args.get("desc") or node.args.get("expression"):
@@ -49,7 +52,7 @@ class Aggregates:
             return self._quantile(node, of, _SHARES[kind], condition)
         if kind in _OF_RANGES:
             each = [self._ranged(node, part, condition) for part in (of, node.args.get("expression")) if part]
-            return AGGREGATES[_OF_RANGES[kind]](*(part for ranged in each for part in ranged))
+            return _MADE[_OF_RANGES[kind]](*(part for ranged in each for part in ranged))
         if isinstance(node, exp.CountIf):
             return self._counted(self.reader.truth(of), condition)
         if not isinstance(node, exp.Count):
@@ -58,11 +61,11 @@ class Aggregates:
         if isinstance(of, exp.Distinct):
             if len(of.expressions) != 1:
                 raise self.text.at(of, "COUNT(DISTINCT x) takes one column")
-            return AGGREGATES["CountDistinct"](function(self._where(self.reader.value(of.expressions[0]), condition)))
+            return _MADE["CountDistinct"](function(self._where(self.reader.value(of.expressions[0]), condition)))
         value = constant(0) if isinstance(of, exp.Star) else self.reader.value(of)
         if value.type.nullable:
             return self._counted(apply("not", apply("is_null", value)), condition)
-        return AGGREGATES["Count"]() if condition is None else self._counted(condition, None)
+        return _MADE["Count"]() if condition is None else self._counted(condition, None)
 
     def _where(self, value: Expr, condition: Expr | None) -> Expr:
         """A value that is null where a row does not count."""
@@ -71,7 +74,7 @@ class Aggregates:
     def _counted(self, condition: Expr, other: Expr | None) -> Aggregate:
         """The number of rows that satisfy a condition, as a sum of 1 and 0."""
         whole = condition if other is None else apply("and", condition, other)
-        return AGGREGATES["Sum"](function(apply("where", whole, constant(1), constant(0))), 0, 1)
+        return _MADE["Sum"](function(apply("where", whole, constant(1), constant(0))), 0, 1)
 
     def _ranged(self, node: exp.Expr, of: exp.Expr, condition: Expr | None) -> tuple[Any, ...]:
         """A value and its public range; refused without."""
@@ -89,4 +92,4 @@ class Aggregates:
             mend = "MEDIAN(CLAMP(age, 0, 100)), and of other numbers MEDIAN(CLAMP(FLOOR(x), 0, 100))"
             raise self.text.at(of, f"a quantile is a choice among public whole numbers or days: {mend}")
         of_rows, given = function(self._where(found[0], condition)), {} if share == "0.5" else {"q": Fraction(share)}
-        return AGGREGATES["Quantile" if given else "Median"](of_rows, shown(listed), **given)
+        return _MADE["Quantile" if given else "Median"](of_rows, shown(listed), **given)

@@ -28,7 +28,7 @@ class SqlColumn:
     """A column: the field that holds it, and the range that the statement makes public."""
 
     field: str
-    range: tuple[Constant, ...] | None = None
+    range: tuple[Constant, Constant] | None = None
 
 
 Tables = Mapping[str, Mapping[str, SqlColumn]]

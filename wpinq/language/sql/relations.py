@@ -204,7 +204,7 @@ class Relations:
         for item in node.expressions:
             name, value = new_name(self.text, item, columns), given.reader(self.text).value(item.unalias())
             found = public_range(given, value)
-            columns[name], values[name] = SqlColumn(name, found and found[1:]), function(value)
+            columns[name], values[name] = SqlColumn(name, found and (found[1], found[2])), function(value)
         return Relation(given.query.select(record_of(values)).read_as(given.query.reading), {"": columns})
 
     def _per_person(self, node: exp.Select, given: Relation) -> Relation:
@@ -228,7 +228,8 @@ class Relations:
     def _of_rows(self, node: exp.Expr, given: Relation, person: Expr) -> Expr:
         assert given.rows is not None
         rows, count = given.rows(person), apply("count", given.rows(person))
-        name = {exp.Sum: "sum", exp.Avg: "sum", exp.Min: "min", exp.Max: "max"}.get(type(node), "")
+        names: dict[type, str] = {exp.Sum: "sum", exp.Avg: "sum", exp.Min: "min", exp.Max: "max"}
+        name = names.get(type(node), "")
         if isinstance(node, exp.Count) and isinstance(node.this, exp.Star):
             return count
         if not name:
@@ -288,7 +289,7 @@ class Relations:
         return replace(made, query=query.where(_there(of)), rows=lambda record: apply("list", of(record)), row=of)
 
     def _joined(self, left: Relation, right: Relation, join: exp.Join) -> Relation:
-        pairs = list[tuple[exp.Expr, exp.Expr]]()
+        pairs = list[Any]()
         for each in join.args.get("using") or ():
             pairs.append((exp.column(each.this if isinstance(each, exp.Column) else each),) * 2)
         for part in conjuncts(join.args.get("on")):

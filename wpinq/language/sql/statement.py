@@ -108,10 +108,11 @@ class _Statement:
 
     def __init__(self, text: SqlText, sources: Mapping[str, Query]) -> None:
         self.text = text
-        self.node, self.options = text.tree()
-        if not isinstance(self.node, exp.Select):
-            raise text.at(self.node, "write one SELECT: SELECT COUNT(*) AS n FROM (SELECT ... UNION ALL SELECT ...)")
-        check_parts(text, self.node, "expressions", "from_", "joins", "where", "group", "having", "with_")
+        tree, self.options = text.tree()
+        if not isinstance(tree, exp.Select):
+            raise text.at(tree, "write one SELECT: SELECT COUNT(*) AS n FROM (SELECT ... UNION ALL SELECT ...)")
+        self.node = tree
+        check_parts(text, tree, "expressions", "from_", "joins", "where", "group", "having", "with_")
         self.relations = Relations(text, sources)
 
     def table(self, epsilon: EpsilonLike | None, split: Split) -> Tabulation:
