@@ -1,4 +1,4 @@
-"""The aggregates of SELECT as those of tables, with the public ranges that a statement writes."""
+"""The aggregates of SELECT as those of tables, with public ranges of the statement."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ _WORDS_OF_TABLES = ("epsilon", "split", "k_rule", "keys", "other", "above")
 
 
 def function(value: Expr | Rows) -> Callable[[Symbol], Any]:
-    """A function of a record as queries take it: of a rule, or of an expression over the variable of a relation."""
+    """A function for queries, of a rule or of an expression over a relation's variable."""
 
     rule: Rows = (lambda record: value) if isinstance(value, Expr) else value
     return lambda record: Symbol(rule(expr_of(record)))
@@ -107,7 +107,10 @@ def steps(low: Constant, high: Constant) -> list[Constant] | None:
 
 
 def public_range(relation: Relation, value: Expr) -> tuple[Expr, Constant, Constant] | None:
-    """A value with its public range as the statement has it, without the clamp that an aggregate has itself."""
+    """A value with the public range that the statement writes.
+
+    A clamp is left out, for an aggregate clamps itself.
+    """
     match value:
         case Constant():
             return None if value.value is None or value.type == BOOL else (value, value, value)
@@ -366,7 +369,7 @@ def _there(of: Rows) -> Any:
 
 
 def _merged(left: Relation, right: Relation, keys: list[str]) -> Tables:
-    """The columns of both sides: those of the right one that the left one has too end in `_right`."""
+    """The columns of both sides; of the right, those that both have end in `_right`."""
 
     def shown(column: SqlColumn) -> SqlColumn:
         taken = column.field in left.columns and column.field not in keys
