@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from wpinq.language import Program as Program
     from wpinq.language import parse as parse
     from wpinq.language import unparse as unparse
+    from wpinq.language.sql.statement import sql as sql
     from wpinq.marginals.cells import attribute as attribute
     from wpinq.marginals.released import MarginalTables as MarginalTables
     from wpinq.marginals.report import plot_marginals as plot_marginals

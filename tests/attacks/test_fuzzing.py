@@ -27,6 +27,7 @@ from wpinq.sinks.laplace import NoisyCount
 ROOT = Path(__file__).parents[2]
 EXAMPLES = {
     "programs": 30,
+    "statements": 200,
     "plans": 150,
     "answers": 150,
     "tables": 60,

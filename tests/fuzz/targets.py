@@ -9,7 +9,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tests.fuzz import documents, files, kept, offered, texts
+from tests.fuzz import documents, files, kept, offered, statements, texts
 from tests.fuzz.programs import check_plan, check_program, plans
 from tests.support.processor import bounded_work
 from wpinq.errors import WpinqError
@@ -30,6 +30,7 @@ class Target:
 
 TARGETS = {
     "programs": Target(lambda: texts.TEXTS, check_program),
+    "statements": Target(lambda: statements.STATEMENTS, statements.check_statement),
     "plans": Target(lambda: documents.mutated(plans()), check_plan),
     "answers": Target(lambda: documents.mutated(kept.answers()), kept.check_answers),
     "tables": Target(files.files, offered.check_file),

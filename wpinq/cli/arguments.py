@@ -37,17 +37,17 @@ def add_parameters(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--param", action="append", default=[], metavar="NAME=VALUE", help=value)
     told = "a public bound on the records of a source, as records_at_most in the program; the data are checked"
     parser.add_argument("--records-at-most", action="append", default=[], metavar="NAME=N", help=told)
+    read = "a SELECT over the sources of the program, or FILE.sql with one: a further table to release"
+    parser.add_argument("--sql", action="append", default=[], metavar="SELECT", help=read)
+    cost = "the epsilon of each --sql that has none in OPTIONS(epsilon = ...)"
+    parser.add_argument("--epsilon", metavar="EPSILON", help=cost)
 
 
 def load_program(options: argparse.Namespace) -> Program:
     """The text program of a command, with its parameters and the bounds of its sources."""
-    path: Path = options.program
-    check_readable(path)
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError):
-        raise UsageError(f"{path} cannot be read as a text program") from None
-    program = parse(text, pairs(options.param, "--param"), name=str(path))
+    program = parse(_text(options.program), pairs(options.param, "--param"), name=str(options.program))
+    if options.sql:
+        program = _with_tables(program, options)
     records: dict[str, int] = {}
     for name, number in pairs(options.records_at_most, "--records-at-most").items():
         if name not in program.sources:
@@ -57,6 +57,29 @@ def load_program(options: argparse.Namespace) -> Program:
             raise UsageError(f"--records-at-most {name} is a whole number of records, not {number!r}")
         records[name] = int(number)
     return program.of_records_at_most(records)
+
+
+def _text(path: Path) -> str:
+    check_readable(path)
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError):
+        raise UsageError(f"{path} cannot be read as text") from None
+
+
+def _with_tables(program: Program, options: argparse.Namespace) -> Program:
+    """The program with a table for each `--sql`."""
+    from wpinq.language.sql.statement import sql  # with the extra alone
+
+    named = dict(program)
+    for given in options.sql:
+        path = Path(given) if given.endswith(".sql") else None
+        name = "sql" if path is None else path.stem
+        name = name if name not in named else f"{name}{len(named)}"
+        text, source = (given, "--sql") if path is None else (_text(path), str(path))
+        written = "DIFFERENTIAL_PRIVACY" in text.upper()
+        named[name] = sql(text, program.sources, epsilon=None if written else options.epsilon, name=source)
+    return Program(named, program.sources, program.parameters)
 
 
 _VALUES = {"--budget": "EPSILON", "--source": "FILE", "--data-version": "VERSION", "--records-at-most": "N"}

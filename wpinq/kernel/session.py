@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import NoReturn
+from importlib import import_module
+from typing import Any, NoReturn
 
 from wpinq.columns.dataset import EngineDataset
 from wpinq.columns.storage import StoredColumns
@@ -37,11 +38,14 @@ from wpinq.measure.measurement import check_text
 from wpinq.measure.statement import statement_html
 from wpinq.noise.epsilon import from_nano, parse_budget
 from wpinq.noise.epsilon_text import Epsilon, EpsilonLike
-from wpinq.plan.node import Planned
+from wpinq.plan.node import Node, Planned
 from wpinq.plan.operators.source import Source
 from wpinq.runtime.progress import OnStep, StepDisplay
 from wpinq.runtime.public import public
 from wpinq.runtime.signals import interruptible
+
+_SQL = "wpinq.language.sql.statement"
+"""The reader of SQL, floors above: it takes declarations alone."""
 
 
 @public
@@ -357,6 +361,32 @@ class Session(Budgets, Releasing):
         """
         self._check_open()
         return Analyst(self._ledger, name, self._protected, self._releaser.release)
+
+    def sql(
+        self,
+        text: str,
+        *,
+        epsilon: EpsilonLike | None = None,
+        split: Mapping[str, object] | None = None,
+        fresh: bool = False,
+        label: str | None = None,
+    ) -> Any:
+        """Release the table of a SELECT over the protected sources: see `wpinq.sql` and `release`.
+
+        Examples
+        --------
+        >>> import wpinq as wp
+        >>> people = wp.source("people", sex=wp.category("f", "m"), age=int)
+        >>> with wp.Session() as session:
+        ...     session.protect(people, [("f", 30), ("m", 40)] * 1000, budget=1)
+        ...     table = session.sql("SELECT sex, COUNT(*) AS n FROM people GROUP BY sex", epsilon=1)
+        >>> round(table["f"]["n"].estimate, -2)
+        1000.0
+        """
+        sources = {name: Node(held.source) for name, held in self._protected.items()}
+        return self.release(
+            import_module(_SQL).sql(text, sources, epsilon=epsilon, split=split), fresh=fresh, label=label
+        )
 
     def declared(self) -> dict[str, DeclaredSource]:
         """The declarations of the protected sources, which price releases without data."""
