@@ -457,8 +457,8 @@ def table_source(data: object, name: str | None = None, *, sample: object = None
     return source(found.name, {field: fields[field] for field in columns}, columns=columns, **told)
 
 
+#: The number of records, where none is given, takes this part of epsilon: the choice needs it roughly.
 _COUNTING = 50
-"""The number of records, where none is given, takes this part of epsilon: the choice needs it roughly."""
 
 
 def plan_table(

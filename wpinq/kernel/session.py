@@ -44,8 +44,8 @@ from wpinq.runtime.progress import OnStep, StepDisplay
 from wpinq.runtime.public import public
 from wpinq.runtime.signals import interruptible
 
+#: The reader of SQL, floors above: it takes declarations alone.
 _SQL = "wpinq.language.sql.statement"
-"""The reader of SQL, floors above: it takes declarations alone."""
 
 
 @public

@@ -1,7 +1,8 @@
 """Leases: records of the releases in flight of several services over a ledger in PostgreSQL.
 
-A lease is durable before the debit. It lasts as long as the process of its release may, by the clock of the server. Without it nothing is stored, and
-no answer is sent. Whoever finds one that is over suspends its accounts: to free them would be a bit for each try.
+A lease is durable before the debit. It lasts as long as the process of its release may, by the clock of the server.
+Without it nothing is stored, and no answer is sent. A service that finds one that is over suspends its accounts: to
+free them would be a bit for each try.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from wpinq.kernel.ledger.ledger import SuspensionError
 from wpinq.kernel.ledger.postgres import LedgerURL, PostgresStore
 from wpinq.service.inflight import InflightReleases
 
+#: The holder of all leases of this service: its processes are forked from the one that drew it.
 _SERVICE = secrets.token_hex(16)
-"""The holder of all leases of this service: its processes are forked from the one that drew it."""
+#: Seconds between two looks at a lease of another process.
 _PAUSE = 0.2
-"""Seconds between two looks at a lease of another process."""
 
 
 class Leases(InflightReleases):

@@ -19,8 +19,8 @@ from wpinq.kernel.ledger.postgres import PostgresStore
 from wpinq.kernel.ledger.store import SQLiteStore
 from wpinq.kernel.ledger.verification import verify
 
+#: Entries on their way together.
 _AT_ONCE = 1_000
-"""Entries on their way together."""
 
 
 def move(old: str | os.PathLike[str], new: str, expected_head: str | None = None) -> Head:

@@ -37,8 +37,8 @@ _BEGIN = f"""BEGIN; SET LOCAL lock_timeout = '{{patience:.3f}}s';
 SELECT pg_advisory_xact_lock('wpinq.entries'::regclass::bigint);
 SELECT sequence, hash FROM entries WHERE sequence = {{known}}; {chain.LAST}"""
 _HELD: _Read = "the entry that is known", ()
+#: Reads of debits that are made again as the next one begins: of digests and of accounts, as they were read last.
 _USUAL = 6
-"""Reads of debits that are made again as the next one begins: of digests and of accounts, as they were read last."""
 _SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _SETTINGS = """SET search_path = wpinq, pg_temp; SET synchronous_commit = on; SET client_encoding = 'UTF8';
 SET idle_in_transaction_session_timeout = '60s'"""

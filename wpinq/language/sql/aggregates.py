@@ -21,8 +21,8 @@ _OF_RANGES: dict[type, str] = {
     exp.Sum: "Sum", exp.Avg: "Mean", exp.Variance: "Var", exp.VariancePop: "Var", exp.Stddev: "Std",
     exp.StddevPop: "Std", exp.StddevSamp: "Std", exp.Corr: "Corr", exp.CovarPop: "Cov", exp.CovarSamp: "Cov",
 }  # fmt: skip
+#: The quantile that a choice gives: an extreme has too little weight beside it.
 _SHARES = {exp.Min: "0.01", exp.Median: "0.5", exp.Max: "0.99"}
-"""The quantile that a choice gives: an extreme has too little weight beside it."""
 
 
 class Aggregates:

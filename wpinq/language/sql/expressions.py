@@ -31,8 +31,8 @@ class SqlColumn:
     range: tuple[Constant, Constant] | None = None
 
 
+#: The columns that a clause can name, by table and name.
 Tables = Mapping[str, Mapping[str, SqlColumn]]
-"""The columns that a clause can name, by table and name."""
 
 
 def find_column(text: SqlText, tables: Tables, node: exp.Column) -> SqlColumn:
@@ -59,8 +59,8 @@ _FUNCTIONS: dict[type, str] = {
     exp.And: "and", exp.Or: "or", exp.Not: "not", exp.DPipe: "concatenate", exp.Length: "length",
     exp.StartsWith: "starts_with", exp.DayOfYear: "day_of_year",
 }  # fmt: skip
+#: What is called as it is, on one value or two.
 _FUNCTIONS |= {getattr(exp, part.title()): part for part in _PARTS}
-"""What is called as it is, on one value or two."""
 _EXTRACTED = {**{part: part for part in _PARTS}, "doy": "day_of_year", "dayofyear": "day_of_year", "isoweek": "week"}
 _MOMENTS = {exp.DType.DATE: DATE, exp.DType.TIMESTAMP: TIMESTAMP, exp.DType.DATETIME: TIMESTAMP}
 _INTEGERS = (exp.DType.TINYINT, exp.DType.SMALLINT, exp.DType.INT, exp.DType.BIGINT)
@@ -298,6 +298,7 @@ def _at_least_0(value: Expr) -> bool:
     return name in ("length", "absolute", *_EXTRACTED.values()) or (name == "max" and any(map(_at_least_0, arguments)))
 
 
+#: How each other kind of node is read.
 _READERS: dict[type, Callable[[Any, Any], Expr]] = {
     exp.Column: Expressions._column, exp.Literal: Expressions._literal, exp.Paren: lambda of, node: of.value(node.this),
     exp.Boolean: lambda of, node: constant(bool(node.this)), exp.Null: lambda of, node: constant(None),
@@ -310,10 +311,9 @@ _READERS: dict[type, Callable[[Any, Any], Expr]] = {
     exp.Extract: Expressions._extract, exp.DateTrunc: Expressions._truncate, exp.TimestampTrunc: Expressions._truncate,
     exp.DateDiff: Expressions._days, exp.Cast: Expressions._cast, exp.TryCast: Expressions._cast,
 }  # fmt: skip
-"""How each other kind of node is read."""
+#: The parts of nodes that are read where a node may have them; the rest is refused.
 _READ = (
     "this", "expression", "expressions", "table", "is_string", "low", "high", "ifs", "true", "false", "is_nvl",
     "is_null", "ignore_nulls", "start", "length", "unit", "big_int", "safe",
 )  # fmt: skip
-"""The parts of nodes that are read where a node may have them; the rest is refused."""
 _READ_OF: dict[type, tuple[str, ...]] = {exp.Case: ("default",), exp.Cast: ("to",), exp.TryCast: ("to",)}

@@ -89,8 +89,8 @@ class Relation:
         return {self.reader(text).value(part.this).digest: shown(found)} if found else {}
 
 
+#: The most keys or candidates of a range.
 LONGEST_RANGE = 100_000
-"""The most keys or candidates of a range."""
 
 
 def shown(values: list[Constant]) -> tuple[Any, ...]:

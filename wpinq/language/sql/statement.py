@@ -18,8 +18,7 @@ from wpinq.language.sql.relations import Relation, Relations, conjuncts, functio
 from wpinq.language.sql.text import SqlText, check_parts
 from wpinq.language.syntax import shorten
 from wpinq.noise.epsilon_text import EpsilonLike
-from wpinq.plan.node import Node
-from wpinq.plan.node import sources as sources_of
+from wpinq.plan.node import Node, sources as sources_of
 from wpinq.plan.operators import Source
 from wpinq.tables.aggregates import Aggregate
 from wpinq.tables.grouping import NO_OTHER, find_groups

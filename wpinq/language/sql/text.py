@@ -18,14 +18,15 @@ try:
 except ImportError:
     raise LanguageError("SQL needs sqlglot: pip install 'wpinq[sql]'") from None
 
+#: The most characters of a statement.
 TEXT_LIMIT = 50_000
-"""The most characters of a statement."""
+#: How deep parentheses and CASE may nest.
 NESTING_LIMIT = 30
-"""How deep parentheses and CASE may nest."""
+#: The most steps of sqlglot over one statement.
 STEP_LIMIT = 50_000
-"""The most steps of sqlglot over one statement."""
+#: How deep the tree of a statement may be.
 DEPTH_LIMIT = 90
-"""How deep the tree of a statement may be."""
+#: What to write in place of parts of the tree.
 MENDS = {
     "order": "ORDER BY is refused: answers are noisy, so sort the released table",
     "limit": "LIMIT is refused: answers are noisy, so cut the released table",
@@ -36,7 +37,6 @@ MENDS = {
     "query": "values from a subquery depend on the data: list constants, city IN ('Oslo', 'Rome'), or JOIN",
     **dict.fromkeys(("rollup", "cube", "grouping_sets"), "release one table for each set of columns"),
 }
-"""What to write in place of parts of the tree."""
 _WORDS = {
     "CONTRIBUTION_BOUNDS_PER_GROUP": "bound the values: SUM(CLAMP(x, 0, 100))",
     "CONTRIBUTION_BOUNDS_PER_ROW": "bound the values: PERCENTILE_CONT(CLAMP(x, 0, 100), 0.5)",
