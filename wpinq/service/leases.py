@@ -1,7 +1,8 @@
 """Leases: records of the releases in flight of several services over a ledger in PostgreSQL.
 
-A lease is durable before the debit. It lasts as long as the process of its release may, by the clock of the server. Without it nothing is stored, and
-no answer is sent. Whoever finds one that is over suspends its accounts: to free them would be a bit for each try.
+A lease is durable before the debit. It lasts as long as the process of its release may, by the clock of the server.
+Without it nothing is stored, and no answer is sent. Whoever finds one that is over suspends its accounts: to free them
+would be a bit for each try.
 """
 
 from __future__ import annotations
