@@ -320,6 +320,7 @@ class PostgresStore:
         if not readable:
             role = f"{self.name.rpartition('/')[2]}_service"
             raise LedgerError(f"{self.name}: this user may not read the ledger: grant it the role {role}")
+        self._last = chain.head(transaction)
 
     def _refused(self, error: Any) -> LedgerError:
         """The refusal of the database, in words that quote no row and no connection."""
