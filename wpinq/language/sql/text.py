@@ -45,6 +45,7 @@ _WORDS = {
 _OPENED, _CLOSED = ("(", "[", "{", "CASE"), (")", "]", "}", "END")
 _QUOTED = (TokenType.STRING, TokenType.IDENTIFIER)
 _PREFIX = re.compile(r"\bSELECT(\s+WITH\s+DIFFERENTIAL_PRIVACY\b(?:\s*OPTIONS\s*\(([^()]*)\))?)", re.IGNORECASE)
+_NUMBER = re.compile(r"(?:\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})(?:[eE][+-]?\d{1,3})?")
 _OPTION = re.compile(r"\s*(\w+)\s*=\s*'?([\w.+-]+)'?\s*")
 
 
@@ -111,6 +112,10 @@ class SqlText(Text):
         for node, depth in levels(found):
             if depth > DEPTH_LIMIT:
                 raise self.at(node, f"this nests deeper than {DEPTH_LIMIT}, or chains more signs: split it over WITH")
+            if any(needed and node.args.get(part) is None for part, needed in node.arg_types.items()):
+                raise self.at(node, f"{node.key.upper()} has too little in it: a value is missing")
+            if isinstance(node, exp.Literal) and not node.is_string and not _NUMBER.fullmatch(node.this):
+                raise self.at(node, "this is no number, or has too many digits")
         return found, options
 
     def _without_options(self, selects: dict[int, int]) -> tuple[str, dict[str, str]]:
