@@ -46,7 +46,7 @@ def add_parameters(parser: argparse.ArgumentParser) -> None:
 def load_program(options: argparse.Namespace) -> Program:
     """The text program of a command, with its parameters and the bounds of its sources."""
     program = parse(_text(options.program), pairs(options.param, "--param"), name=str(options.program))
-    if options.sql:
+    if getattr(options, "sql", None):  # a published table is of a program alone
         program = _with_tables(program, options)
     records: dict[str, int] = {}
     for name, number in pairs(options.records_at_most, "--records-at-most").items():

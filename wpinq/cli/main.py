@@ -19,7 +19,7 @@ import shtab
 
 import wpinq
 from wpinq.cli import explain, ledger, publish, run, serve, synthesize, synthesize_table
-from wpinq.cli.arguments import EXIT_CODES, abandon_stdout, as_options, tell
+from wpinq.cli.arguments import EXIT_CODES, abandon_stdout, as_options, ledger_file, ledger_place, tell
 from wpinq.errors import WpinqError, WpinqWarning, nearest, suggest, system_reason
 from wpinq.runtime.public import NO_ARGUMENTS
 
@@ -117,7 +117,7 @@ def _parser() -> argparse.ArgumentParser:
 def _complete_files(parser: argparse.ArgumentParser) -> None:
     """Have shells complete the paths of commands."""
     for action in parser._actions:
-        if action.type is Path:
+        if action.type in (Path, ledger_file, ledger_place):
             action.complete = shtab.FILE  # type: ignore[attr-defined]  # where shtab looks for it
         elif isinstance(action, argparse._SubParsersAction):
             for below in action.choices.values():
