@@ -82,7 +82,7 @@ def test_the_choice_is_the_least_of_what_it_says_that_it_minimises() -> None:
         for _ in range(20_000):  # where each has the same slope, the sum is least
             shares *= (times * (cells * noise) ** 2 / shares**3) ** 0.02
             shares /= shares.sum()
-        return float((times * (cells * noise / shares) ** 2).sum()) + 0.25 * (len(pairs) - measured)
+        return float((times * (cells * noise / shares) ** 2).sum()) + 0.16 * (len(pairs) - measured)
 
     errors = [error(measured) for measured in range(len(pairs) + 1)]
     best = int(np.argmin(errors))
