@@ -226,7 +226,7 @@ _RECORDS = "the number of records, a public number of more than 0,"
 ASSUMED_RECORDS = 100_000
 #: The noise of a pair, in total variation, that is as bad as independent attributes are.
 #: Those are off by .07 to .1 (Adult, Fair), and a fit leaves about a sixth of the noise.
-_BIAS = 0.4
+_BIAS = 0.35
 
 
 def choose_marginals(attributes: Attributes, epsilon: Fraction, records: float | None = None) -> dict[View, float]:
