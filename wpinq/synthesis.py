@@ -591,8 +591,7 @@ def measure_table(
             known = max(1.0, records.value / float(asked.kind.factor))
             asked = asked.for_records(asked.plan, asked.coded, asked.epsilon, asked.reading, known)
             on_plan(asked)
-        marginals = replace(session.release(asked), records=records)
-        return marginals, {account: session.remaining(account) for account in bill}
+        return replace(session.release(asked), records=records), {each: session.remaining(each) for each in bill}
 
 
 def fit_table(

@@ -118,8 +118,7 @@ def _exact_shares(attributes: Attributes, given: Any) -> dict[View, float]:
     if not isinstance(given, Mapping) or not given:
         raise PlanError("shares are a dict from measured views to numbers of more than 0, one view at least")
     views = attributes.views(list(given))
-    told = "the share of the view"
-    numbers = {attributes.view(v): Fraction(weight_of(share, f"{told} {v}")) for v, share in given.items()}
+    numbers = {attributes.view(v): Fraction(weight_of(s, f"the share of the view {v}")) for v, s in given.items()}
     total = sum(numbers.values())
     steps = {view: int(numbers[view] / total * _GRID) for view in views}
     largest = max(views, key=lambda view: (steps[view], -views.index(view)))
@@ -204,12 +203,11 @@ def plan_marginals(
     known = Attributes.of(attributes)
     check_objective(objective)
     count_of(most_cells, "the most cells of a view", 1, MOST_BINS, PlanError)
-    weighted = views if isinstance(views, Mapping) else None
-    wanted = known.views(views if weighted is None else list(weighted))
-    given = {} if weighted is None else {known.view(view): weight_of(w, "a weight") for view, w in weighted.items()}
+    weighted = views if isinstance(views, Mapping) else dict.fromkeys(known.views(views), 1.0)
+    wanted = known.views(list(weighted))
+    given = {known.view(view): weight_of(weight, "a weight") for view, weight in weighted.items()}
     cells = np.array([float(known.cells(view)) for view in wanted])
-    weights = np.array([given.get(view, 1.0) for view in wanted])
-    weights = weights * {"balanced": cells**0.5, "max": 1.0}.get(objective, cells)
+    weights = np.array([given[view] for view in wanted]) * {"balanced": cells**0.5, "max": 1.0}.get(objective, cells)
     if objective == "apart":
         return MarginalPlan.of(known, dict(zip(wanted, np.cbrt(weights).tolist(), strict=True)), wanted)
     total = TotalError(known, wanted, weights)

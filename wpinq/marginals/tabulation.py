@@ -129,8 +129,7 @@ class MarginalTabulation(Compound[MarginalTables]):
         lines.append(f"  wanted: {_listed([self.measuring.title(view) for view in self.measuring.wanted])}")
         pairs = zip(self.measuring.measured, self.measuring.shares, strict=True)
         shown = [f"{self.measuring.title(view)} ({share:.2g})" for view, share in pairs]
-        lines.append(f"  measured, with their shares: {_listed(shown)}")
-        return "\n".join(lines)
+        return "\n".join([*lines, f"  measured, with their shares: {_listed(shown)}"])
 
     def __repr__(self) -> str:
         return f"<{self}>"
@@ -227,7 +226,7 @@ _RECORDS = "the number of records, a public number of more than 0,"
 ASSUMED_RECORDS = 100_000
 #: The noise of a pair, in total variation, that is as bad as independent attributes are.
 #: Those are off by .07 to .1 (Adult, Fair), and a fit leaves about a sixth of the noise.
-_BIAS = 0.5
+_BIAS = 0.35
 
 
 def choose_marginals(attributes: Attributes, epsilon: Fraction, records: float | None = None) -> dict[View, float]:
@@ -251,9 +250,9 @@ def choose_marginals(attributes: Attributes, epsilon: Fraction, records: float |
     all pairs of d attributes is least for the best shares, `(Σ w^(2/3))³ + β² · (pairs not measured)`, where
     `w = n / (2Nε)` for a pair and `√(d − 1)` times that for an attribute. The number of pairs makes this least.
 
-    A fit leaves of a pair's noise what has few rows and columns, `E = √(n_i n_j (n_i + n_j))` instead of n_i n_j, and
-    an attribute's noise, `E = (d − 1) n_i`, is in all of its pairs. Weights are `E^(3/2) / n`: the best shares, as √E,
-    are those of the least `Σ E/θ`. Privacy cost: none.
+    A fit leaves of a pair's noise what has few rows and columns, `E = √(n_i n_j (n_i + n_j))` instead of n_i n_j. An
+    attribute's noise is in all of its pairs, half of it since these tell of it too: `E = (d − 1) n_i / 2`. Weights are
+    E / n, for the least `Σ E V` of variances V of cells. Privacy cost: none.
 
     Examples
     --------
@@ -269,11 +268,8 @@ def choose_marginals(attributes: Attributes, epsilon: Fraction, records: float |
     sums = accumulate(parts, initial=sum(math.cbrt(others * (size * noise) ** 2) for size in attributes.sizes))
     errors = [total**3 + _BIAS**2 * (len(pairs) - measured) for measured, total in enumerate(sums)]
     chosen = sorted(pairs[: errors.index(min(errors))])
-    weights: dict[View, float] = {
-        (place,): max(others, 1) ** 1.5 * size**0.5 for place, size in enumerate(attributes.sizes)
-    }
-    weights |= {pair: sum(attributes.shape(pair)) ** 0.75 / attributes.cells(pair) ** 0.25 for pair in chosen}
-    return {view: round(weight, 6) for view, weight in weights.items()}  # powers differ in their last digit by machine
+    weights: dict[View, float] = {(place,): max(others, 1) / 2 for place in range(others + 1)}
+    return weights | {pair: math.sqrt(sum(attributes.shape(pair)) / attributes.cells(pair)) for pair in chosen}
 
 
 def refuse_infeasible_marginals(asked: MarginalTabulation, records: float) -> None:
