@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import accumulate, combinations
 from typing import Any
 
-from wpinq.errors import PlanError
+from wpinq.errors import EpsilonError, PlanError, described
 from wpinq.expr.trace import RecordFunction
 from wpinq.marginals.cells import Attribute, AttributeCells, Attributes, CodedAttribute, View, attribute, weight_of
 from wpinq.marginals.planning import MarginalPlan, Objective, check_objective, plan_marginals
@@ -206,7 +206,14 @@ def _told(table: Attributes, wanted: tuple[View, ...], measure: object) -> Margi
     """
     if not isinstance(measure, Mapping) or not measure:
         raise PlanError('measure gives each measured view its share: {("city", "sex"): 2, ("age",): 1}')
-    given = {table.view(names): share for names, share in measure.items()}
+    given = {}
+    for names, share in measure.items():
+        view = table.view(names)
+        try:
+            given[view] = parse_epsilon(share)
+        except EpsilonError:
+            told = f"the share of the view {table.shown(view)} is a number of more than 0, not {described(share)}"
+            raise PlanError(f"{told}: shares are divided by their sum") from None
     if len(given) < len(measure):
         raise PlanError("measure gives a view two shares: name each once")
     return MarginalPlan.of(table, given, wanted)
