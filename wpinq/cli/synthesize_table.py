@@ -299,7 +299,7 @@ def _asked(options: argparse.Namespace, declared: Query) -> MarginalTabulation:
 
 
 def _print_plan(asked: MarginalTabulation) -> None:
-    """What will be measured, and how exact it will be, the least exact first: the report has all."""
+    """The measured views and the widest cells: the report has all."""
     print(f"{asked}\n")
     rows = sorted(accuracy(asked), key=lambda row: -(row.half_width or 0.0))
     print("Expected half-width of each cell, at 95 %:")
