@@ -157,7 +157,7 @@ def _releases(entries: list[chain.Entry], plans: Mapping[int, Any], included: Co
     for each in entries:
         if each.kind == chain.ANSWERS:
             answers[each.target] += each.content["count"]
-        elif each.kind in (chain.DEBIT, chain.CARRY):
+        elif each.kind == chain.DEBIT or each.content.get("plans"):
             batches.setdefault(each.content.get("with", each.sequence), []).append(each)
     for number, (first, batch) in enumerate(batches.items(), 1):
         entry, kept = batch[0], plans.get(first, {})
@@ -165,8 +165,9 @@ def _releases(entries: list[chain.Entry], plans: Mapping[int, Any], included: Co
         for digest in entry.measurements if paid else kept:
             made.append(_measurement(kept.get(digest, "null"), "constants" in included))
             made[-1]["answers"] = answers[digest.partition(MARK)[0]] if paid else None
-        release = {"number": number, "date": _date(entry, included) if paid else None, "measurements": made}
-        release["charges"] = {each.target: float(from_nano(each.amount)) for each in batch if paid}
+        charges = {each.target: float(from_nano(each.amount)) for each in batch if paid}
+        date = _date(entry, included) if paid else None
+        release = {"number": number, "date": date, "charges": charges, "measurements": made}
         more = {"labels": ("label", entry.label), "analysts": ("analyst", entry.actor)}
         yield release | dict(each for part, each in more.items() if part in included)
 
@@ -201,8 +202,7 @@ def _steps(plan: Node, constants: bool) -> Iterator[str]:
 
     No text of an analyst is among them, unless constants are shown.
     """
-    schemas = " ".join(source.schema for source in plan_properties(plan).sources.values())
-    declared = {*re.findall(r"\w+(?=:)", schemas)}
+    declared = {*re.findall(r"\w+(?=:)", " ".join(str(s.record) for s in plan_properties(plan).sources.values()))}
     places: dict[bytes, int] = {}
     for place, node in enumerate(topological([plan]), 1):
         functions = [value for _, value in node.operator.arguments() if isinstance(value, Lambda)]
@@ -218,4 +218,4 @@ def _fields(function: Lambda) -> Iterator[str | None]:
     """The names of the fields that a function reads."""
     for each in walk(function):
         if isinstance(each, Call) and each.name == "field" and isinstance(each.arguments[0].type, TupleOf):
-            yield each.arguments[0].type.names[each.attributes[0]]
+            yield each.arguments[0].type.names[int(each.attributes[0] or 0)]
