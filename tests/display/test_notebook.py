@@ -102,6 +102,43 @@ BOX = {
     **dict.fromkeys(("whole", "name", "used", "arguments", "type"), EVIL),
 }
 PICTURE = {"arrows": [], "width": 9, "height": 9, "box_width": 9, "box_height": 9}
+MEASURED = {"sink": EVIL, "epsilon": EVIL, "answers": EVIL, "noise": EVIL, "proof": EVIL, "plan": [EVIL]}
+MEASURED |= {"stability": {EVIL: [EVIL]}, "scale": None, "interval": None}
+RELEASE = {
+    "number": EVIL,
+    "date": EVIL,
+    "label": EVIL,
+    "analyst": EVIL,
+    "charges": {EVIL: 1},
+    "measurements": [MEASURED],
+}
+STATEMENT = {
+    "deployment": {
+        "basic": {"publication_date": EVIL},
+        "dp_variant": {
+            "variant_name": EVIL,
+            "data_domain": [{"source": EVIL, "declaration": EVIL, "data_version": EVIL}],
+            "unprotected_quantities": EVIL,
+        },
+        "privacy_loss": [
+            {
+                "account": EVIL,
+                "privacy_unit_details": EVIL,
+                "privacy_parameters": {"epsilon": 1},
+                "privacy_budget": None,
+            }
+        ],
+        "deployment_model": {"model_name": EVIL, "trust_assumptions": EVIL, "release_type": EVIL},
+        "implementation": {"composition": EVIL, "mechanisms": [RELEASE]},
+    },
+    "administrative": {
+        "head": EVIL,
+        "ledger_format": EVIL,
+        "wpinq": EVIL,
+        "included": [EVIL],
+        "acts": [{"date": EVIL, "act": EVIL, "target": EVIL, "actor": EVIL}],
+    },
+}
 HOSTILE: dict[str, dict[str, Any]] = {
     "answers.html": {"title": EVIL, "note": EVIL, "names": [EVIL], "rows": [[EVIL]], "numbers": (), "notes": [EVIL]},
     "bill.html": {"accounts": [(EVIL, [EVIL])]},
@@ -109,6 +146,7 @@ HOSTILE: dict[str, dict[str, Any]] = {
     "ranking.html": {"basis": EVIL, "names": [EVIL], "rows": [[EVIL]]},
     "session.html": {"balances": [[EVIL]], "events": [[share_bar(0.5, EVIL)]], "left_out": 0},
     "text.html": {"text": EVIL},
+    "statement.html": STATEMENT,
     "synthetic_graph.html": {"method": EVIL, "rows": [[EVIL, interval_bar(0, 1, 2, (0, 2), EVIL)]], "warning": EVIL},
     "synthetic_rows.html": {
         "stamp": EVIL,

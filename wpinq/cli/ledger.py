@@ -8,6 +8,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -83,12 +84,19 @@ def _add_view(parser: argparse.ArgumentParser) -> None:
 
 
 def _show(options: argparse.Namespace) -> None:
+    with open_to_read(options) as ledger:
+        _print(options, ledger)
+
+
+@contextmanager
+def open_to_read(options: argparse.Namespace) -> Iterator[Ledger]:
+    """The ledger of a command that writes nothing, also in a read-only place."""
     with tempfile.TemporaryDirectory() as folder:
         path = options.ledger
         if isinstance(path, Path):
             path = _readable(Path(os.path.realpath(path)), Path(folder)) or path
         with Ledger(path, create=False, expected_head=options.expected_head) as ledger:
-            _print(options, ledger)
+            yield ledger
 
 
 def _readable(ledger: Path, folder: Path) -> Path | None:

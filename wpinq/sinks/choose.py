@@ -41,6 +41,7 @@ class NoisyChoice(Sink):
     """
 
     __slots__ = ()
+    noise: ClassVar[tuple[str, str]] = ("permute-and-flip, with exponential noise", "choices")
     single: ClassVar[bool] = True
     chooses: ClassVar[bool] = True
     readouts: ClassVar[int]
@@ -214,6 +215,7 @@ class ChooseInGroups(Sink):
     """
 
     name: ClassVar[str] = "ChooseInGroups"
+    noise: ClassVar[tuple[str, str]] = NoisyChoice.noise
     bounded_work: ClassVar[bool] = True
     score: str
     quantile: Fraction | None

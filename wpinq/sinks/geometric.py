@@ -34,6 +34,7 @@ class GeometricCount(Sink):
     """
 
     name: ClassVar[str] = "GeometricCount"
+    noise: ClassVar[tuple[str, str]] = ("double-geometric noise", "geometric")
     proviso: ClassVar[str] = "the guarantee of GeometricCount is for neighbours with outputs on the same lattice"
     per_key: ClassVar[bool] = True
     bounded_work: ClassVar[bool] = True

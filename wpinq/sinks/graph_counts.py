@@ -126,6 +126,7 @@ class LadderSink(Sink):
         The key of the integer.
     """
 
+    noise: ClassVar[tuple[str, str]] = ("the ladder mechanism, with double-geometric draws", "ladder")
     key_type: ClassVar[Type] = STR
     single: ClassVar[bool] = True
     key: ClassVar[str]

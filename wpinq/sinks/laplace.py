@@ -28,6 +28,7 @@ class LaplaceSink(Sink):
     """Sinks that add Laplace noise to the weights of a query: over one query, they share it."""
 
     __slots__ = ()
+    noise: ClassVar[tuple[str, str]] = ("Laplace noise", "laplace")
     bounded_work: ClassVar[bool] = True
 
     def identity(self) -> tuple[bytes | str, ...]:

@@ -54,6 +54,8 @@ class Sink(ABC):
 
     Attributes
     ----------
+    noise : tuple of str
+        The distribution of its draw in words, and the page of `docs/proofs` that proves the draw.
     proviso : str
         A condition on the guarantee of this release, beyond its sources' declarations; bills print it.
     key_type : Type or None
@@ -73,6 +75,7 @@ class Sink(ABC):
     """
 
     name: ClassVar[str]
+    noise: ClassVar[tuple[str, str]]
     proviso: ClassVar[str] = ""
     key_type: ClassVar[Type | None] = None
     single: ClassVar[bool] = False
