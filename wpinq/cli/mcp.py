@@ -10,7 +10,6 @@ from typing import Any
 
 from wpinq.cli.arguments import check_readable, check_stdout
 from wpinq.errors import UsageError, install
-from wpinq.service.client import connect
 from wpinq.service.users import ANALYST
 
 #: The environment variable of the token.
@@ -34,6 +33,7 @@ def run(options: argparse.Namespace) -> None:
     if importlib.util.find_spec("mcp") is None:
         raise UsageError(f"wpinq mcp needs the SDK of the protocol: {install('mcp')}")
     from wpinq.service.agent import AgentTools
+    from wpinq.service.client import connect
 
     cafile = None if options.cafile is None else str(options.cafile)
     connection = connect(options.url, _token(options.token_file), cafile=cafile)
