@@ -6,6 +6,7 @@ The blocks of one page run in order, in one namespace and one working directory:
 - `console`: each `$ wpinq ...` runs, and what it prints is compared like a doctest; a last line `exit code N`
   stands for a code other than 0;
 - a block whose info string names a file, such as `wpq degrees.wpq`, is written there;
+- `r` and `typescript` are checked by `tests/service/test_other_languages.py`;
 - a directive, such as `{code-cell}`, is run where the site is built (`test_site.py`).
 
 Nothing can be skipped.
@@ -29,7 +30,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(path for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")] if path.exists())
 NAMES = [str(path.relative_to(ROOT)) for path in PAGES]
 FLAGS = doctest.ELLIPSIS
-LANGUAGES = {"", "python", "console", "sh", "json", "text", "wpq", "toml"}
+LANGUAGES = {"", "python", "console", "sh", "json", "text", "wpq", "toml", "r", "typescript"}
 DIRECTIVES = {"{code-cell}", "{eval-rst}"}
 
 _FENCE = re.compile(r"^(`{3,})(.*)$")

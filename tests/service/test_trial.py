@@ -63,7 +63,7 @@ def test_the_command_of_the_page_serves_the_bundled_graph(page: str) -> None:
 )
 def test_a_table_is_served_with_examples_from_its_declaration(options: list[str], declared: str) -> None:
     with on_trial(["serve", "examples/data/people.csv", "--trial", *options]) as analyst:
-        (source,) = analyst._ask("GET", "sources")
+        (source,) = analyst.request("GET", "sources")
         assert source["declaration"].startswith(declared)
         assert {"Number of records", "Mean of age"} <= {each["title"] for each in source["examples"]}
         answers = analyst.release(source["examples"][0]["program"])

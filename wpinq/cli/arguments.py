@@ -290,7 +290,8 @@ def as_options(message: str) -> str:
 
 def tell(message: str) -> None:
     """Write to stderr if it is open, coloured on a terminal: no answer depends on that."""
-    message = re.sub(r"://\S*@", "://", message)  # a word that is quoted may be a URL with a password
+    # a word that is quoted may be a URL with a password, or a token
+    message = re.sub(r"wpinq_[\w-]{43}", "wpinq_…", re.sub(r"://\S*@", "://", message))
     if sys.stderr is not None:  # print would turn to stdout, where the answers go
         with contextlib.suppress(OSError, ValueError):
             if sys.stderr.isatty() and "NO_COLOR" not in os.environ:

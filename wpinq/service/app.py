@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
+from http import HTTPStatus
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -270,10 +271,10 @@ def _family(name: str, kind: str, about: str, samples: Iterable[tuple[Mapping[st
 # The application: security headers, errors, routes and page.
 
 _MOST_FAULTS = 3
-_ERRORS: dict[int | str, dict[str, Any]] = {
-    status: {"model": schemas.ErrorResponse}
-    for status in (400, 401, 403, 404, 408, 409, 413, 429, 500, 503, "default")  # the last instead of FastAPI's own 422
-}
+_ABOUT = (
+    "Differentially private releases, under budgets of each analyst within those of the sources. Routes, parameters, "
+    "fields and kinds of error below /v1 stay as they are, and further ones may be added."
+)
 _WORDS = {404: "there is nothing at this address", 405: "this address does not take this method"}
 
 _POLICY = (
@@ -304,11 +305,11 @@ def create_app(dispatcher: Dispatcher) -> FastAPI:
     app = FastAPI(
         title="wpinq service",
         version=wpinq.__version__,
-        description="Differentially private releases, under budgets of each analyst within those of the sources.",
+        description=_ABOUT,
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,  # it would answer with an address that the client made up
-        responses=_ERRORS,
+        responses={"default": {"model": schemas.ErrorResponse}},  # instead of FastAPI's own 422
         dependencies=[Depends(HTTPBearer(auto_error=False, description="the token that the curator gave you"))],
         exception_handlers=dict.fromkeys((Refusal, WpinqError, RequestValidationError, HTTPException), _refused),
     )
@@ -316,7 +317,27 @@ def create_app(dispatcher: Dispatcher) -> FastAPI:
     app.include_router(router)
     app.include_router(health_router)
     app.mount("/", StaticFiles(directory=Path(__file__).parent / "page", html=True))
+    _add_examples(app.openapi())  # which the application keeps
     return app
+
+
+def _add_examples(document: dict[str, Any]) -> None:
+    """Add the examples of requests and responses, and the errors of each route."""
+    examples = json.loads(Path(__file__).with_name("examples.json").read_text(encoding="utf-8"))
+    for path, methods in document["paths"].items():
+        for method, route in methods.items():
+            own, responses = examples["routes"][f"{method.upper()} {path}"], route["responses"]
+            if "request" in own:
+                route["requestBody"]["content"]["application/json"]["example"] = own["request"]
+            for response in [each for status, each in responses.items() if status in ("200", "201")]:
+                response["content"]["application/json"]["example"] = own["response"]
+            for kind in (*examples["every route"], *own["errors"]):
+                error = {"kind": kind, **examples["errors"][kind]}
+                status = str(error.pop("status"))
+                content = {**responses["default"]["content"]["application/json"], "examples": {}}
+                held = {"description": HTTPStatus(int(status)).phrase, "content": {"application/json": content}}
+                found = responses.setdefault(status, held)["content"]["application/json"]["examples"]
+                found[kind] = {"value": {"error": error}}
 
 
 async def _refused(request: Request, error: Exception) -> Response:

@@ -8,6 +8,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from fractions import Fraction
+from http.client import HTTPException
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
@@ -61,7 +62,7 @@ class ServiceConnection:
         if self._url.startswith("http:"):  # to this machine: a proxy would be sent the token in clear
             handlers.append(urllib.request.ProxyHandler({}))
         self._opener = urllib.request.build_opener(*handlers)
-        declared = "\n".join(each["declaration"] for each in self._ask("GET", "sources"))
+        declared = "\n".join(each["declaration"] for each in self.request("GET", "sources"))
         self.sources: dict[str, Query] = parse(declared).sources
 
     def __repr__(self) -> str:
@@ -102,7 +103,7 @@ class ServiceConnection:
             The error that a session would raise, or ServiceError.
         """
         named, asked = self._named(measurements, parameters)
-        told = self._ask("POST", "release", {**asked, "fresh": fresh, **({} if label is None else {"label": label})})
+        told = self.request("POST", "release", {**asked, "fresh": fresh, **({} if label is None else {"label": label})})
         found = {name: _read(one, told["answers"][name]["data"]) for name, one in named.items()}
         if isinstance(measurements, str):
             return found
@@ -119,7 +120,7 @@ class ServiceConnection:
     ) -> dict[str, Epsilon]:
         """The debit of a release from the analyst's own budgets now, by account."""
         _, asked = self._named(measurements, parameters)
-        told = self._ask("POST", "explain", {**asked, "fresh": fresh})
+        told = self.request("POST", "explain", {**asked, "fresh": fresh})
         return {account: _epsilon(cost) for account, cost in told["quote"].items()}
 
     def remaining(self, source: str) -> Epsilon:
@@ -135,7 +136,7 @@ class ServiceConnection:
         """The balances of the analyst's own budgets, by account."""
         weights = {each.account: each.unit_weight for each in self._declared().values()}
         balances = []
-        for each in self._ask("GET", "remaining"):
+        for each in self.request("GET", "remaining"):
             weight, spent = weights.get(each["account"], Fraction(1)), _epsilon(each["spent"])
             balances.append(Balance(each["account"], each["unit"], weight, _epsilon(each["budget"]), spent))
         return tuple(balances)
@@ -143,7 +144,7 @@ class ServiceConnection:
     def history(self) -> tuple[Event, ...]:
         """The debits of the analyst's own budgets, in order, counted from 1."""
         names, events = ("time", "kind", "account", "description", "label", "actor"), list[Any]()
-        while page := self._ask("GET", f"history?after={len(events)}"):
+        while page := self.request("GET", f"history?after={len(events)}"):
             events += page
         return tuple(
             Event(each["number"], amount=_epsilon(each["amount"]), **{name: each[name] for name in names})
@@ -169,7 +170,8 @@ class ServiceConnection:
             return found, {"measurements": plans}
         return found, {"program": unparse(found)}
 
-    def _ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
+    def request(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
+        """The JSON of one request below `/v1`, such as `request("GET", "sources")`."""
         headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json"}
         data = None if body is None else json.dumps(body).encode()
         if data is not None:
@@ -181,7 +183,7 @@ class ServiceConnection:
         except urllib.error.HTTPError as refused:
             with refused:
                 raise _error_of(refused.code, refused.read()) from None
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, HTTPException) as error:
             if isinstance(getattr(error, "reason", None), ssl.SSLCertVerificationError):
                 raise ServiceError(
                     f"this machine does not trust the certificate of {self._url}: for a certificate of the service's "
