@@ -144,7 +144,7 @@ def test_swapped_columns_of_one_type_are_never_taken_by_place() -> None:
             read(offered, a=int, b=int)
 
 
-PEOPLE = wp.source("people", person=int, visits=wp.table(at_most=2, place=str), cases=wp.table(at_most=1, kind=str))
+PEOPLE = wp.people("p", id=("person", int), visits=wp.table(place=str, at_most=2), cases=wp.table(kind=str, at_most=1))
 VISITS = pa.table({"person": [1, 1, 2], "place": ["a", "b", "a"]})
 
 
@@ -168,7 +168,8 @@ def test_a_view_is_read_when_it_is_protected() -> None:
     with wp.Session() as session:
         session.protect(source, connection.view("v"), budget=10**6)
         connection.execute("DELETE FROM t")
-        assert [round(each) for each in session.release(source.noisy_count(10**5, over=[0, 1])).values] == [500, 500]
+        answers = session.release(source.noisy_count(10**5, over=[0, 1]))
+        assert [round(each) for each in answers.values] == [500, 500]
 
 
 def extension(name: str) -> duckdb.DuckDBPyConnection:

@@ -45,8 +45,7 @@ _IS_ADDRESS = "this is an address, not the path of a file: fetch it, and offer t
 
 def missing_file(path: Path, words: str) -> SourceRejected:
     """The refusal of a path that leads to no file, in these words unless it is an address."""
-    is_address = _ADDRESS.match(str(path))
-    return SourceRejected(_IS_ADDRESS) if is_address else SourceRejected(words, missing=True)
+    return SourceRejected(_IS_ADDRESS) if _ADDRESS.match(str(path)) else SourceRejected(words, missing=True)
 
 
 def parquet_files(path: Path) -> list[Path] | None:

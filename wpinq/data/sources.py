@@ -86,16 +86,15 @@ def as_reader(data: object) -> object:
     check_unread(data)
     begin(data)
     first = computed(lambda: list(itertools.islice(data, 1)), FAILS)
-    items = itertools.chain(first, data)
     if not first or library_of(first) != "pyarrow":
-        return items
+        return itertools.chain(first, data)
     import pyarrow
 
     def wide(item: Any) -> Any:
         types = [pyarrow.int64() if str(each) in ("int8", "int16", "int32") else each for each in item.schema.types]
         return pyarrow.table(item).cast(pyarrow.schema(zip(item.schema.names, types, strict=True)))
 
-    batches = (batch for item in items for batch in wide(item).to_batches())
+    batches = (batch for item in itertools.chain(first, data) for batch in wide(item).to_batches())
     return pyarrow.RecordBatchReader.from_batches(wide(first[0]).schema, batches)
 
 
