@@ -66,7 +66,7 @@ class Cursor:
         return (narrowed(self._table.slice(i, 1)) for i in range(len(self._table)))
 
     def to_arrow_iterable(self) -> Iterator[pa.RecordBatch]:
-        return iter(self._table.to_batches(max_chunksize=1))
+        return (batch for batch in self._table.to_batches(max_chunksize=1))
 
     def fetchmany_arrow(self, size: int) -> pa.Table:
         self._place += size
@@ -144,6 +144,22 @@ def test_swapped_columns_of_one_type_are_never_taken_by_place() -> None:
             read(offered, a=int, b=int)
 
 
+PEOPLE = wp.people("p", id=("person", int), visits=wp.table(place=str, at_most=2), cases=wp.table(kind=str, at_most=1))
+VISITS = pa.table({"person": [1, 1, 2], "place": ["a", "b", "a"]})
+
+
+def test_tables_of_people_come_from_iterators_of_batches() -> None:
+    def offered() -> Iterator[pa.RecordBatch]:
+        return iter(VISITS.to_batches(max_chunksize=1))
+
+    cases = pa.table({"person": [2], "kind": ["x"]})
+    held = [
+        dict(read_source({"visits": visits, "cases": iter([cases])}, PEOPLE.plan.operator).items())
+        for visits in (offered(), VISITS)
+    ]
+    assert held[0] == held[1] and len(held[0]) == 2
+
+
 def test_a_view_is_read_when_it_is_protected() -> None:
     connection = duckdb.connect()
     connection.execute("CREATE TABLE t AS SELECT * FROM range(1000) t(a)")
@@ -152,7 +168,7 @@ def test_a_view_is_read_when_it_is_protected() -> None:
     with wp.Session() as session:
         session.protect(source, connection.view("v"), budget=10**6)
         connection.execute("DELETE FROM t")
-        answers = session.release(source.noisy_count(10**5, over=[0, 1]))
+        answers = session.release(source.select(lambda row: row.a).noisy_count(10**5, over=[0, 1]))
         assert [round(each) for each in answers.values] == [500, 500]
 
 
