@@ -40,13 +40,12 @@ from wpinq.expr.types import Type
 
 _ENDING = ".parquet"
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # Path makes one of two slashes
+_IS_ADDRESS = "this is an address, not the path of a file: fetch it, and offer the path"
 
 
 def missing_file(path: Path, words: str) -> SourceRejected:
     """The refusal of a path that leads to no file, in these words unless it is an address."""
-    if _ADDRESS.match(str(path)):
-        return SourceRejected("this is an address, not the path of a file: fetch it, and offer the path")
-    return SourceRejected(words, missing=True)
+    return SourceRejected(_IS_ADDRESS) if _ADDRESS.match(str(path)) else SourceRejected(words, missing=True)
 
 
 def parquet_files(path: Path) -> list[Path] | None:
@@ -358,6 +357,8 @@ _UNREAD = (
 
 def unread_format(path: Path) -> str:
     """The refusal of a file by its ending, with the mend; empty where the ending says no format."""
+    if _ADDRESS.match(str(path)):
+        return _IS_ADDRESS
     found = [each for each in _UNREAD if format_of(path) in each[0].split()]
     reading = "the ending of the path says {}, which is not read: offer {}, or make it csv or parquet"
     return "".join(reading.format(name, rows) for _, name, rows in found)

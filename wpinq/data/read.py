@@ -24,7 +24,7 @@ from wpinq.data.people import people_dataset
 from wpinq.data.person_tables import tables_dataset
 from wpinq.data.relation import Relation, staged, stored_rows
 from wpinq.data.rows import KeptRows, mapping_relation, rows_relation
-from wpinq.data.sources import is_table, table_relation
+from wpinq.data.sources import as_reader, is_table, table_relation
 from wpinq.data.spark import read_frame, read_tables
 from wpinq.errors import PlanError, SourceRejected, warn
 from wpinq.expr.declarations import Person
@@ -48,7 +48,7 @@ def read_source(
     data : object
         Rows: an iterable of tuples, lists or mappings by field name, or of bare values where the type is no
         record. A mapping `{record: weight}`. A table: a pandas or polars frame (eager or lazy), an Arrow table,
-        batch or reader, a list of batches, anything with an Arrow stream, a table of deltalake or pyiceberg, a DuckDB
+        batch or reader, a list or iterator of these, any Arrow stream, a table of deltalake or pyiceberg, a DuckDB
         relation, a numpy array (structured or two-dimensional). A cursor of a DB-API with a result. A graph of
         networkx or igraph, or its edges, read as `EdgeList(graph)` is. An `EdgeList`, a `CsvFile`, or the path of a
         file: `.csv`, `.tsv` with a line of names, `.parquet` (also a folder of such files, or a pattern), or an
@@ -211,6 +211,7 @@ def _relation(
     epoch: Epoch | None = None,
 ) -> Relation:
     """The rows that are offered; those of an epoch alone, before anything else of them is read."""
+    data = as_reader(data)
     if epoch is None:
         return _offered(connection, data, type_, stack, person)
     rows, kept = data, RowsOfEpoch(epoch, type_)

@@ -81,7 +81,7 @@ def _forget(place: int, gone: weakref.ref[Any]) -> None:
 
 _T = TypeVar("_T")
 _PIECE = 100_000
-_FAILS = "the iterable of rows fails: list it yourself to see why"
+FAILS = "the iterable of rows fails: list it yourself to see why"
 #: What is said of what gives its rows once, and gave none.
 NO_ROWS = (
     "{} without rows may have been read before: make a new one. If there are no rows, offer an empty list, a table in "
@@ -122,12 +122,12 @@ def rows_relation(connection: Any, rows: Iterable[Any], type_: Type, what: str =
 
 def mapping_relation(connection: Any, mapping: Mapping[Any, object], type_: Type, unit_weight: Fraction) -> Relation:
     """The relation of a mapping's items, each with its weight."""
-    items = computed(lambda: iter(mapping.items()), _FAILS)
+    items = computed(lambda: iter(mapping.items()), FAILS)
     total = Fraction(0)
 
     def pieces() -> Iterator[_Piece]:
         nonlocal total
-        while piece := computed(lambda: list(itertools.islice(items, _PIECE)), _FAILS):
+        while piece := computed(lambda: list(itertools.islice(items, _PIECE)), FAILS):
             ((columns, faults),) = as_columns((record for record, _ in piece), type_, len(piece))
             weights = _weights([weight for _, weight in piece], unit_weight, faults)
             total += norm(weights)
@@ -212,10 +212,10 @@ def columns_relation(
 
 def as_columns(rows: Iterable[Any], type_: Type, piece: int = _PIECE) -> Iterator[tuple[list[Sequence[Any]], Faults]]:
     """Rows as columns, some at a time; what is no row is unfit."""
-    layout, rows = Layout.of(type_), computed(lambda: iter(rows), _FAILS)
+    layout, rows = Layout.of(type_), computed(lambda: iter(rows), FAILS)
     width = len(layout.types)
     none: Sequence[object] = (None,) * width
-    while given := computed(lambda: list(itertools.islice(rows, piece)), _FAILS):
+    while given := computed(lambda: list(itertools.islice(rows, piece)), FAILS):
         faults: Faults = {}
         if layout.bare:
             yield [given], faults

@@ -22,6 +22,7 @@ from wpinq.data.kinds import INTERVAL, StandIn, counted_kind, counts, duration_o
 from wpinq.data.layout import PLAIN_KINDS, Layout
 from wpinq.data.relation import STAGED, UNREADABLE, Relation, computed
 from wpinq.data.rows import (
+    FAILS,
     NO_ROWS,
     KeptRows,
     begin,
@@ -73,6 +74,28 @@ def library_of(data: object) -> str | None:
     if batches and all(hasattr(each, "schema") and library_of(each) == "pyarrow" for each in batches):
         return "pyarrow"
     return "arrow" if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__dataframe__") else None
+
+
+def as_reader(data: object) -> object:
+    """A reader of the Arrow tables or batches that an iterator gives, with wide integers; any other data as they are.
+
+    Clients of warehouses give such iterators. Their integers are as narrow as each batch allows.
+    """
+    if not isinstance(data, Iterator) or is_table(data):
+        return data
+    check_unread(data)
+    begin(data)
+    first = computed(lambda: list(itertools.islice(data, 1)), FAILS)
+    if not first or library_of(first) != "pyarrow":
+        return itertools.chain(first, data)
+    import pyarrow
+
+    def wide(item: Any) -> Any:
+        types = [pyarrow.int64() if str(each) in ("int8", "int16", "int32") else each for each in item.schema.types]
+        return pyarrow.table(item).cast(pyarrow.schema(zip(item.schema.names, types, strict=True)))
+
+    batches = (batch for item in itertools.chain(first, data) for batch in wide(item).to_batches())
+    return pyarrow.RecordBatchReader.from_batches(wide(first[0]).schema, batches)
 
 
 def is_no_table(data: object, library: str) -> bool:
@@ -316,9 +339,10 @@ def _of_arrow(data: Any, layout: Layout) -> _Table:
             given = given.to_reader()
         ready = isinstance(given, pyarrow.RecordBatchReader)
         reader = given if ready else pyarrow.RecordBatchReader.from_stream(given)
-    if reader is None:
-        raise _unsupported(data)
     what = "the table"
+    if reader is None:
+        has_stream = any(hasattr(data, name) for name in ("__arrow_c_stream__", "scan", "to_pyarrow_dataset"))
+        raise SourceRejected(f"{what} {UNREADABLE}") if has_stream else _unsupported(data)
     places = layout.pick(reader.schema.names, what)
     fields = [pyarrow.field(f"g{i}", reader.schema.field(place).type) for i, place in enumerate(places)]
     schema = pyarrow.schema(fields)
@@ -326,6 +350,8 @@ def _of_arrow(data: Any, layout: Layout) -> _Table:
     def batches() -> Iterator[Any]:
         begin(data)
         for batch in reader:
+            if not batch.schema.equals(reader.schema):  # which pyarrow leaves to its reader
+                raise SourceRejected(UNREADABLE)
             chosen = pyarrow.RecordBatch.from_arrays([batch.column(place) for place in places], schema=schema)
             chosen.validate(full=True)  # what DuckDB takes for text must be UTF-8
             yield chosen
