@@ -1,4 +1,4 @@
-"""The commands `wpinq run`, `publish`, `explain`, `schema`, `ledger`, `statement`, `synthesize`, `serve`, `mcp`.
+"""The command `wpinq` and its subcommands.
 
 Of the values in protected data it prints released answers only. The bill is printed before anything runs, and the
 command line is checked before a ledger is made or data are read.

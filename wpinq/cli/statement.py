@@ -152,7 +152,7 @@ def _act(entry: chain.Entry, included: Collection[str]) -> dict[str, str]:
 
 
 def _releases(entries: list[chain.Entry], plans: Mapping[int, Any], included: Collection[str]) -> Iterator[Any]:
-    """Each debit with what it paid for; the plans of a ledger before this one have neither date nor charge."""
+    """Each debit and its measurements; plans of a carried ledger have no date and no charge."""
     answers, batches = Counter[str](), dict[int, list[chain.Entry]]()
     for each in entries:
         if each.kind == chain.ANSWERS:

@@ -77,7 +77,7 @@ def library_of(data: object) -> str | None:
 
 
 def as_reader(data: object) -> object:
-    """A reader of the Arrow tables or batches that an iterator gives, with wide integers; any other data as they are.
+    """A reader of an iterator's Arrow tables or batches; any other data as they are.
 
     Clients of warehouses give such iterators. Their integers are as narrow as each batch allows.
     """

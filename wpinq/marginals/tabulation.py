@@ -109,12 +109,14 @@ class MarginalTabulation(Compound[MarginalTables]):
         return kind_of_weights(coded_plan(self.plan, self.coded))
 
     def scaled(self, epsilon: Callable[[Fraction], Fraction]) -> MarginalTabulation:
-        made, count = (each and replace(each, epsilon=epsilon(each.epsilon)) for each in (self.measurement, self.count))
+        made = replace(self.measurement, epsilon=epsilon(self.epsilon))
+        count = self.count and replace(self.count, epsilon=epsilon(self.count.epsilon))
         return replace(self, epsilon=made.epsilon, measurement=made, count=count)
 
     def over(self, redeclared: Callable[[Node], Node]) -> MarginalTabulation:
         """The same over the sources of other plans."""
-        made, count = (each and replace(each, plan=redeclared(each.plan)) for each in (self.measurement, self.count))
+        made = replace(self.measurement, plan=redeclared(self.measurement.plan))
+        count = self.count and replace(self.count, plan=redeclared(self.count.plan))
         return replace(self, plan=redeclared(self.plan), measurement=made, count=count)
 
     def read(self, released: Sequence[Any]) -> MarginalTables:
