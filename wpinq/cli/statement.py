@@ -1,4 +1,4 @@
-"""`wpinq statement`: the releases of a ledger and their privacy loss, for readers without the ledger.
+"""`wpinq statement`: the releases of a ledger and their privacy loss.
 
 Every field is named here and in `statement.json`: one that ledgers or plans get later is in no statement by itself. The
 names are those of the registry of differential privacy deployments, and the page has the headings of NIST SP 800-226.
