@@ -180,7 +180,12 @@ MUTANTS = (
     Mutant(
         "a GroupBy only gains", GroupBy, "change", (("half, half, move.total)", "move.total, half * 0, move.total)"),)
     ),
-    Mutant("a reducer's value is known", GroupBy, "change", (("changes.record((key, UNKNOWN))", "changes.record((key, key))"),)),
+    Mutant(
+        "a reducer's value is known",
+        GroupBy,
+        "change",
+        (("changes.record((key, UNKNOWN))", "changes.record((key, key))"),),
+    ),
     Mutant("weights of 1 without the fact", Source, "exact", (('"unit_weights" in self.facts', "True"),)),
     Mutant(
         "bounds on weights above a part",
