@@ -43,7 +43,7 @@ VALUE_SECONDS, VALUE_BYTES = 0.04e-6, 8
 FETCHED_SECONDS, FETCHED_BYTES = 0.6e-6, 100
 
 #: The rows of one batch of a function, and the rates for each value or code point in it.
-AT_ONCE, FUNCTION_SECONDS, FUNCTION_BYTES = 4096, 0.08e-6, 24
+AT_ONCE, FUNCTION_SECONDS, FUNCTION_BYTES = 4096, 0.08e-6, 40
 
 #: For each noisy number, each candidate, and each record of an output that is read as a whole.
 DRAWN_SECONDS, DRAWN_BYTES = 3e-5, 1000
