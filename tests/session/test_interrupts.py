@@ -55,7 +55,7 @@ def test_a_release_that_spills(threads: int, monkeypatch: pytest.MonkeyPatch) ->
         pressed()
         return write(opened, data)
 
-    with wp.Session(memory_limit="40MB", threads=threads) as session:
+    with wp.Session(memory_limit="32MB", threads=threads) as session:
         session.protect(PEOPLE, ROWS, budget=10)
         asked, before = NAMES.noisy_count(1, over=[ROWS[0][0]]), session.spent("people")
         with monkeypatch.context() as patched:
