@@ -65,7 +65,7 @@ def told(result: CallToolResult) -> Any:
 
 def test_an_agent_reads_prices_and_releases_with_its_own_budget(peopled: Peopled, tmp_path: Path) -> None:
     token, other = (peopled.service.admit(name, "edges=1") for name in ("robot", "second_robot"))
-    program = {"program": "parameter e = 1;\n" + COUNT.format(name="x", epsilon="e"), "parameters": {"e": "0.25"}}
+    program = {"program": "parameter e = 1;\n" + COUNT.format(name="x", epsilon="e"), "parameters": {"e": "0.23"}}
     agent = Agent(peopled.service.address, token, tmp_path)
     sources, guide, explained, released, again, history, later = agent.call(
         ("list_sources", {}),
@@ -82,14 +82,14 @@ def test_an_agent_reads_prices_and_releases_with_its_own_budget(peopled: Peopled
     assert [each["name"] for each in told(sources)["sources"]] == ["edges"]
     assert [each["remaining"] for each in told(sources)["budgets"]] == ["1"]
     assert "Where(predicate)" in {each["form"] for each in told(guide)["result"]}
-    assert told(explained)["quote"] == {"edges": "0.25"}
+    assert told(explained)["quote"] == {"edges": "0.23"}
     assert told(released)["remaining"] == {"edges": "0.75"}
     ((series),) = told(released)["answers"]["x"]["series"]
     assert [row["key"] for row in series["rows"]] == [["1"], ["2"], ["3"]]
     assert all(row["low"] < row["estimate"] < row["high"] for row in series["rows"])
     assert told(again) == told(released)  # stored, and free
     (debit,) = told(history)["result"]
-    assert (debit["amount"], debit["label"]) == ("0.25", "by an agent")
+    assert (debit["amount"], debit["label"]) == ("0.23", "by an agent")
     assert told(later)["result"] == []
     (second,) = Agent(peopled.service.address, other, tmp_path).call(("list_sources", {}))
     assert [each["remaining"] for each in told(second)["budgets"]] == ["1"]
