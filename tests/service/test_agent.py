@@ -83,7 +83,7 @@ def test_an_agent_reads_prices_and_releases_with_its_own_budget(peopled: Peopled
     assert [each["remaining"] for each in told(sources)["budgets"]] == ["1"]
     assert "Where(predicate)" in {each["form"] for each in told(guide)["result"]}
     assert told(explained)["quote"] == {"edges": "0.23"}
-    assert told(released)["remaining"] == {"edges": "0.75"}
+    assert told(released)["remaining"] == {"edges": "0.77"}
     ((series),) = told(released)["answers"]["x"]["series"]
     assert [row["key"] for row in series["rows"]] == [["1"], ["2"], ["3"]]
     assert all(row["low"] < row["estimate"] < row["high"] for row in series["rows"])
