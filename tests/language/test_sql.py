@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+import sys
 from pathlib import Path
 
 import duckdb
@@ -180,3 +181,11 @@ def test_the_command_line_reads_statements_beside_a_program(tmp_path: Path, caps
     assert main(["explain", str(program), "--sql", "SELECT * FROM people", "--epsilon", "1"]) == 7
     assert main(["explain", str(file)]) == 7
     assert "--sql beside a program" in capsys.readouterr().err
+
+
+def test_without_sqlglot_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in [name for name in sys.modules if name.startswith("wpinq.language.sql")]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, "sqlglot", None)
+    with wp.Session() as session, pytest.raises(wp.LanguageError, match=r"SQL needs sqlglot: pip install .*sql\]"):
+        session.sql("SELECT COUNT(*) AS n FROM people", epsilon=1)

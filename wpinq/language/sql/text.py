@@ -9,14 +9,11 @@ import re
 from collections.abc import Iterator
 from typing import ClassVar
 
+import sqlglot
+from sqlglot import TokenType, exp, tokens
+
 from wpinq.errors import LanguageError
 from wpinq.language.syntax import Text
-
-try:
-    import sqlglot
-    from sqlglot import TokenType, exp, tokens
-except ImportError:
-    raise LanguageError("SQL needs sqlglot: pip install 'wpinq[sql]'") from None
 
 #: The most characters of a statement.
 TEXT_LIMIT = 50_000
