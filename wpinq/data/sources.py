@@ -95,7 +95,9 @@ def as_reader(data: object) -> object:
         return pyarrow.table(item).cast(pyarrow.schema(zip(item.schema.names, types, strict=True)))
 
     batches = (batch for item in itertools.chain(first, data) for batch in wide(item).to_batches())
-    return pyarrow.RecordBatchReader.from_batches(computed(lambda: wide(first[0]), UNREADABLE).schema, batches)
+    return pyarrow.RecordBatchReader.from_batches(
+        computed(lambda: wide(first[0]), f"the table {UNREADABLE}").schema, batches
+    )
 
 
 def is_no_table(data: object, library: str) -> bool:
