@@ -8,6 +8,7 @@ Python. The column's kind decides that, never a value.
 from __future__ import annotations
 
 import contextlib
+import io
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -81,7 +82,7 @@ def as_reader(data: object) -> object:
 
     Clients of warehouses give such iterators. Their integers are as narrow as each batch allows.
     """
-    if not isinstance(data, Iterator) or is_table(data):
+    if not isinstance(data, Iterator) or isinstance(data, io.IOBase) or is_table(data):  # an open file is refused
         return data
     check_unread(data)
     begin(data)

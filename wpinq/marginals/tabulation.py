@@ -266,7 +266,7 @@ def choose_marginals(attributes: Attributes, epsilon: Fraction, records: float |
     Examples
     --------
     >>> table = Attributes((100, 100, 16, 2))
-    >>> [view for view in choose_marginals(table, Fraction(1), records=600) if len(view) == 2]
+    >>> [view for view in choose_marginals(table, Fraction(1), records=1000) if len(view) == 2]
     [(2, 3)]
     """
     known = ASSUMED_RECORDS if records is None else weight_of(records, _RECORDS)
