@@ -37,7 +37,7 @@ def make(folder: Path, rows: int, files: int) -> None:
 def run_wpinq(folder: Path, memory_limit: str) -> list[float]:
     import wpinq as wp
 
-    edges = wp.source("edges", src=int, dst=int, cap=10**10)
+    edges = wp.source("edges", src=int, dst=int)
     degrees = edges.select(lambda edge: edge.src)
     ccdf = degrees.shave(1.0, limit=1000).select(lambda piece: piece.index)
     with wp.Session(memory_limit=memory_limit, threads=2) as session:

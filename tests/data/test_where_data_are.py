@@ -285,10 +285,23 @@ def test_a_bucket_is_read_through_fsspec_and_arrow() -> None:
         expected = {(a, year): 1.0 for a in (1, 2) for year in (2023, 2024)}
         for offered in (relation, *folders):
             assert read(offered, a=int, year=int) == expected
+        with files.open("bucket/t/metadata/1.metadata.json", "wb") as file:
+            file.write(b"{}")
+        for offered in folders:
+            with pytest.raises(SourceRejected, match="table of Iceberg, whose log"):
+                read(offered, a=int, year=int)
+        files.rm("bucket/t/metadata/1.metadata.json")
         files.rm("bucket/t/year=2023/part.parquet")
         for offered in folders:  # DuckDB may have kept the file
             with pytest.raises(SourceRejected, match="cannot be read") as caught:
                 read(offered, a=int, year=int)
             assert "bucket" not in str(caught.value) and SECRET not in f"{caught.value!r}{caught.value.__context__!r}"
+        with files.open("bucket/u/part.parquet", "wb") as file:
+            parquet.write_table(pa.table({"a": [1, 2]}), file)
+        with files.open("bucket/u/_delta_log/0.json", "wb") as file:
+            file.write(b"{}")
+        for each in (files, arrow):
+            with pytest.raises(SourceRejected, match="table of Delta, whose log"):
+                read(dataset.dataset("bucket/u/part.parquet", filesystem=each), a=int)
     finally:
         server.stop()

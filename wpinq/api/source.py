@@ -156,7 +156,8 @@ def positive(number: object, what: str) -> Fraction:
     try:
         return parse_epsilon(number)
     except EpsilonError:
-        raise PlanError(f'{what} is a number of more than 0, such as 1 or "1/2", not {described(number)}') from None
+        asked = 'a number of more than 0 and at most 2**31, such as 1 or "1/2"'
+        raise PlanError(f"{what} is {asked}, not {described(number)}") from None
 
 
 def _columns(declared: Source, columns: Mapping[str, str]) -> tuple[str, ...] | None:

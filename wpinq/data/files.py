@@ -17,19 +17,20 @@ import shutil
 import stat
 import tempfile
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from functools import partial
 from operator import itemgetter
-from pathlib import Path
-from typing import Any, BinaryIO
+from pathlib import Path, PurePath, PurePosixPath
+from typing import Any, BinaryIO, TypeVar
 
 from wpinq.columns.records import load
 from wpinq.columns.unlinked_file import quoted
 from wpinq.data.casts import of_column, of_text, readable_as_text
 from wpinq.data.kinds import durations, with_durations
 from wpinq.data.layout import Layout
-from wpinq.data.relation import STAGED, Relation, Tally, reject
+from wpinq.data.relation import STAGED, Relation, Tally, computed, reject
 from wpinq.errors import PlanError, SourceRejected
 from wpinq.expr.types import Type
 
@@ -77,6 +78,8 @@ def parquet_files(path: Path) -> list[Path] | None:
     raise SourceRejected(refusal)  # out here, where no error is in hand whose words name the folder
 
 
+_Folder = TypeVar("_Folder", bound=PurePath)
+
 #: For each format of tables with a log: where the log is in the folder of a table, and what reads the table.
 _LOGS = (
     ("_delta_log", "Delta", "deltalake.DeltaTable(path).to_pyarrow_dataset()"),
@@ -87,13 +90,37 @@ _LOGS = (
 
 def check_no_log(files: Iterable[Path], offered: Path | str) -> None:
     """Refuse parquet files of a table with a log, which alone says what files and rows count."""
-    for folder in sorted({each for f in files for each in (*f.absolute().parents, *Path(os.path.realpath(f)).parents)}):
-        for log, name, reader in _LOGS:
-            if any(folder.glob(log)):
-                raise SourceRejected(
-                    f"{offered} is part of a table of {name}, whose log lists the valid files and rows: "
-                    f"without it, deleted rows come back. Offer {reader}"
-                )
+    folders = {each for f in files for each in (*f.absolute().parents, *Path(os.path.realpath(f)).parents)}
+    _check_no_log(folders, offered, lambda folder, log: any(folder.glob(log)))
+
+
+def check_no_log_of_dataset(system: Any, files: Iterable[str]) -> None:
+    """The same of pyarrow's dataset, in any file system."""
+    if type(system).__name__ == "LocalFileSystem":
+        check_no_log(map(Path, files), "the dataset")
+        return
+
+    def has(folder: PurePosixPath, log: str) -> bool:
+        from pyarrow.fs import FileSelector, FileType
+
+        place, _, pattern = f"{folder}/{log}".rpartition("/")
+        if glob.has_magic(pattern):
+            listed = system.get_file_info(FileSelector(place, allow_not_found=True))
+            return any(fnmatch.fnmatch(entry.base_name, pattern) for entry in listed)
+        return bool(system.get_file_info(f"{place}/{pattern}").type != FileType.NotFound)
+
+    # the reader of a Delta table is a file system of its own, in which the table is the root and its log is known
+    folders = {each for file in files for each in PurePosixPath(file).parents if each.name}
+    _check_no_log(folders, "the dataset", has)
+
+
+def _check_no_log(folders: Iterable[_Folder], offered: Path | str, has: Callable[[_Folder, str], bool]) -> None:
+    for folder, (log, name, reader) in itertools.product(sorted(folders), _LOGS):
+        if computed(partial(has, folder, log), f"the folders of {offered} cannot be listed: check the rights"):
+            raise SourceRejected(
+                f"{offered} is part of a table of {name}, whose log lists the valid files and rows: "
+                f"without it, deleted rows come back. Offer {reader}"
+            )
 
 
 def _inside(folder: Path, offered: Path) -> list[Path]:

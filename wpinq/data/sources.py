@@ -12,13 +12,12 @@ import io
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from wpinq.columns.storage import ArrowStream
 from wpinq.columns.unlinked_file import bytes_of, in_order
 from wpinq.data.casts import any_of, of_column, scalar
-from wpinq.data.files import check_no_log
+from wpinq.data.files import check_no_log_of_dataset
 from wpinq.data.kinds import INTERVAL, StandIn, counted_kind, counts, duration_of, for_arrow, rounds
 from wpinq.data.layout import PLAIN_KINDS, Layout
 from wpinq.data.relation import STAGED, UNREADABLE, Relation, computed
@@ -325,9 +324,9 @@ def _of_arrow(data: Any, layout: Layout) -> _Table:
             "the batches of the list differ in the names, the order or the types of their columns: offer those of one "
             "schema"
         )
-    for each in (data, *getattr(data, "children", ())):  # datasets of files; that of Delta has no files by their path
-        if type(getattr(each, "filesystem", None)).__name__ == "LocalFileSystem":
-            check_no_log(map(Path, each.files), "the dataset")
+    for each in (data, *getattr(data, "children", ())):  # datasets of files
+        if (system := getattr(each, "filesystem", None)) is not None:
+            check_no_log_of_dataset(system, each.files)
     reader = None
     with contextlib.suppress(Exception):  # there is no pyarrow, or no stream of columns; its words may quote values
         import pyarrow
