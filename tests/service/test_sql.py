@@ -84,7 +84,7 @@ def test_a_select_beyond_a_program_is_refused_without_a_place_of_the_program(peo
     listed = ", ".join(map(str, range(3_000)))
     asked = {"sql": f"SELECT COUNT(*) AS n FROM edges WHERE src + dst IN ({listed})", "epsilon": "0.0174"}
     answer = peopled.service.ask("POST", "v1/explain", peopled.alice, asked)
-    assert "more than a text program holds" in told(answer, 400, "LanguageError")
+    assert "a text program holds less than this" in told(answer, 400, "LanguageError")
     assert answer.json()["error"].get("line") is None
 
 

@@ -16,8 +16,8 @@ from wpinq.service.client import ServiceConnection
 
 _INSTRUCTIONS = (
     "Differentially private answers about protected data, under an epsilon budget of your own. Read list_sources and "
-    "guide, price a program, or a SELECT, by explain, then release it. A release spends the budget for good; the same program again "
-    "gets the same answer. The ledger records programs and labels: put no secrets there."
+    "guide, price a program, or a SELECT, by explain, then release it. A release spends the budget for good; the same "
+    "program again gets the same answer. The ledger records programs and labels: put no secrets there."
 )
 _READS = ToolAnnotations(read_only_hint=True)
 

@@ -96,7 +96,7 @@ def lowered(request: Mapping[str, Any], declared: Mapping[str, Query]) -> tuple[
         asked = {**request, "sql": None, "program": unparse({"sql": table})}
         return asked, releases_of(asked, declared)
     except LanguageError:  # at a place of the program, which its author did not write
-        raise LanguageError("sql: this is more than a text program holds: list fewer groups and constants, or split it") from None
+        raise LanguageError("sql: a text program holds less than this: list fewer constants, or split it") from None
 
 
 def _from_plans(request: Mapping[str, Any], declared: Mapping[str, Query]) -> Releases:
