@@ -106,9 +106,11 @@ STATEMENTS = st.integers(0, 2**64).map(lambda seed: mutated(random.Random(seed))
 
 
 def check_statement(text: str) -> None:
-    """A text is a table, or a LanguageError that can be read."""
+    """A text is a table, whose program means the same, or a LanguageError that can be read."""
     try:
-        wp.sql(text, SOURCES, epsilon=None if "OPTIONS" in text else 1)
+        asked = wp.sql(text, SOURCES, epsilon=None if "OPTIONS" in text else 1)
+        read = wp.parse(wp.unparse({"sql": asked}))["sql"]
+        assert [each.digest for each in read.measurements] == [each.digest for each in asked.measurements]
     except wp.LanguageError as error:
         assert len(str(error)) < 3_000
         assert error.__cause__ is None

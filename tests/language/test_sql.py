@@ -21,6 +21,8 @@ from wpinq.errors import LanguageError
 
 pytest.importorskip("sqlglot", reason="SQL needs sqlglot")
 
+from wpinq.language.sql import aggregates
+
 
 def test_the_corpus_has_sixty_statements() -> None:
     assert len(ACCEPTED) >= 48
@@ -31,7 +33,7 @@ def test_the_corpus_has_sixty_statements() -> None:
 @for_each("case", ACCEPTED, ids=lambda case: case.text)
 def test_a_statement_is_the_plan_of_its_chain(case: Accepted) -> None:
     asked, chain = wp.sql(case.text, SOURCES, **case.options), case.chain()
-    assert [each.plan.digest for each in asked.measurements] == [each.plan.digest for each in chain.measurements]
+    assert [each.digest for each in asked.measurements] == [each.digest for each in chain.measurements]
     assert list(asked.columns) == list(chain.columns)
     assert (asked.keys, asked.listing, asked.epsilons) == (chain.keys, chain.listing, chain.epsilons)
     assert list(map(str, asked.aggregates.values())) == list(map(str, chain.aggregates.values()))
@@ -51,7 +53,7 @@ def test_a_statement_has_the_weights_of_its_chain_in_both_engines(case: Accepted
 def test_a_statement_is_a_text_program(case: Accepted) -> None:
     asked = wp.sql(case.text, SOURCES, **case.options)
     read = wp.parse(wp.unparse({"answer": asked}))["answer"]
-    assert [each.plan.digest for each in read.measurements] == [each.plan.digest for each in asked.measurements]
+    assert [each.digest for each in read.measurements] == [each.digest for each in asked.measurements]
 
 
 @for_each("case", REFUSED, ids=lambda case: case.text)
@@ -123,12 +125,22 @@ def test_a_session_releases_a_statement_over_what_it_protects() -> None:
         "SELECT COUNT(*) AS n FROM people WHERE FLOOR() > 1",
         "SELECT COUNT(*) AS n FROM people" + " " * 60_000,
         "SELECT " + "FLOOR(" * 29 + "age / 3" + " / 3)" * 29,
+        "SELECT " + ", ".join(f"SUM(CLAMP(age, 0, {n})) AS a{n}" for n in range(1, 102)) + " FROM people",
     ],
-    ids=range(10),
+    ids=range(11),
 )
 def test_deep_and_long_texts_are_refused(text: str) -> None:
     with pytest.raises(LanguageError):
         wp.sql(text, people, epsilon=1)
+
+
+def test_the_candidates_of_all_quantiles_are_counted_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aggregates, "KEYS_LIMIT", 100)
+    asked = "SELECT " + ", ".join(f"MEDIAN(CLAMP(age, 0, {n})) AS a{n}" for n in (49, 50)) + " FROM people"
+    with pytest.raises(LanguageError, match="at most 100 candidates in all") as caught:
+        wp.sql(asked, people, epsilon=1)
+    assert caught.value.column == asked.index("CLAMP(age, 0, 50)") + 1
+    assert len(wp.sql(asked.replace("50", "48"), people, epsilon=1).aggregates) == 2
 
 
 def test_no_message_of_another_library_is_passed_on() -> None:
@@ -169,8 +181,8 @@ def test_the_command_line_reads_statements_beside_a_program(tmp_path: Path, caps
     program.write_text('source people(sex: category("f", "m"), age: int);')
     data.write_text("sex,age\n" + "f,30\nm,50\n" * 200)
     file.write_text("SELECT sex, COUNT(*) AS n FROM people GROUP BY sex\n")
-    own = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.5) COUNT(*) AS n FROM people WHERE age > 40"
-    asked = [str(program), "--sql", str(file), "--sql", own, "--epsilon", "1"]
+    comment = "SELECT COUNT(*) AS n FROM people WHERE age > 40 -- not WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 9)"
+    asked = [str(program), "--sql", str(file), "--sql", comment, "--epsilon", "0.75"]
     assert main(["explain", *asked]) == 0
     assert "people: 1.5" in capsys.readouterr().out
     given = ["--source", f"people={data}", "--budget", "people=2", "--ledger", str(tmp_path / "l.db")]
@@ -181,6 +193,18 @@ def test_the_command_line_reads_statements_beside_a_program(tmp_path: Path, caps
     assert main(["explain", str(program), "--sql", "SELECT * FROM people", "--epsilon", "1"]) == 7
     assert main(["explain", str(file)]) == 7
     assert "--sql beside a program" in capsys.readouterr().err
+    own = ["explain", str(program), "--sql", "SELECT WITH DIFFERENTIAL_PRIVACY {} COUNT(*) AS n FROM people"]
+    for options, epsilon, status, words in (
+        ("OPTIONS(epsilon = 0.5)", [], 0, "people: 0.5"),
+        ("OPTIONS(epsilon = 0.5)", ["--epsilon", "1"], 7, "in OPTIONS and beside the statement"),
+        ("OPTIONS(delta = 0)", ["--epsilon", "1"], 0, "people: 1"),
+        ("", [], 7, "a released table costs epsilon"),
+    ):
+        assert main([*own[:3], own[3].format(options), *epsilon]) == status
+        shown = capsys.readouterr()
+        assert words in shown.out + shown.err
+    assert main(["explain", str(program), "--epsilon", "1"]) == 2
+    assert "--epsilon is the cost of --sql" in capsys.readouterr().err
 
 
 def test_without_sqlglot_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,7 +39,7 @@ def add_parameters(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--records-at-most", action="append", default=[], metavar="NAME=N", help=told)
     read = "a SELECT over the sources of the program, or FILE.sql with one: a further table to release"
     parser.add_argument("--sql", action="append", default=[], metavar="SELECT", help=read)
-    cost = "the epsilon of each --sql that has none in OPTIONS(epsilon = ...)"
+    cost = "the epsilon of each --sql, unless the statements have their own in OPTIONS(epsilon = ...)"
     parser.add_argument("--epsilon", metavar="EPSILON", help=cost)
 
 
@@ -48,6 +48,8 @@ def load_program(options: argparse.Namespace) -> Program:
     program = parse(_text(options.program), pairs(options.param, "--param"), name=str(options.program))
     if getattr(options, "sql", None):  # a published table is of a program alone
         program = _with_tables(program, options)
+    elif getattr(options, "epsilon", None) is not None:
+        raise UsageError("--epsilon is the cost of --sql: a program states its own, as in NoisyCount(0.1, ...)")
     records: dict[str, int] = {}
     for name, number in pairs(options.records_at_most, "--records-at-most").items():
         if name not in program.sources:
@@ -77,8 +79,7 @@ def _with_tables(program: Program, options: argparse.Namespace) -> Program:
         name = "sql" if path is None else path.stem
         name = name if name not in named else f"{name}{len(named)}"
         text, source = (given, "--sql") if path is None else (_text(path), str(path))
-        written = "DIFFERENTIAL_PRIVACY" in text.upper()
-        named[name] = sql(text, program.sources, epsilon=None if written else options.epsilon, name=source)
+        named[name] = sql(text, program.sources, epsilon=options.epsilon, name=source)
     return Program(named, program.sources, program.parameters)
 
 

@@ -204,7 +204,8 @@ def parse(
         raise LanguageError(f"{text!r} is the name of a file, and a program is its text: parse(Path(file).read_text())")
     if text.lstrip()[:7].lower() in ("select ", "select\n", "select\t"):
         raise LanguageError(
-            f"{name}: a program is no SQL: wp.sql reads a SELECT, and so does --sql beside a program with the sources; "
+            f"{name}: a program is no SQL: wp.sql reads a SELECT, and so do --sql beside a program with the sources, "
+            "and the field sql of a service; "
             'here `source people(city: str); var counts = people.By("city", keys: ["Ulm"]).Agg(0.1, n: Count());`',
             1,
             1,

@@ -16,12 +16,14 @@ from wpinq.service.client import ServiceConnection
 
 _INSTRUCTIONS = (
     "Differentially private answers about protected data, under an epsilon budget of your own. Read list_sources and "
-    "guide, price a program by explain, then release it. A release spends the budget for good; the same program again "
-    "gets the same answer. The ledger records programs and labels: put no secrets there."
+    "guide, price a program, or a SELECT, by explain, then release it. A release spends the budget for good; the same "
+    "program again gets the same answer. The ledger records programs and labels: put no secrets there."
 )
 _READS = ToolAnnotations(read_only_hint=True)
 
-Program = Annotated[str, Field(description="a text program; the declared sources are known in it")]
+Program = Annotated[str | None, Field(description="a text program; the declared sources are known in it")]
+Sql = Annotated[str | None, Field(description="a SELECT in place of a program")]
+Epsilon = Annotated[str | None, Field(description='the cost of sql, as "0.1", unless OPTIONS(epsilon = 0.1) states it')]
 Parameters = Annotated[dict[str, str | int | bool], Field(description="values of its parameters; numbers may be text")]
 Label = Annotated[str | None, Field(description="stored as plain text in the ledger")]
 Fresh = Annotated[bool, Field(description="draw new noise, at full cost, where the same was released before")]
@@ -55,15 +57,29 @@ class AgentTools:
         """The operators, releases, aggregates and functions of programs."""
         return list(self._request("GET", "guide"))
 
-    def explain(self, program: Program, parameters: Parameters | None = None) -> dict[str, Any]:
-        """The cost, plans and expected accuracy of a program; nothing is spent."""
-        return dict(self._request("POST", "explain", {"program": program, "parameters": parameters or {}}))
+    def explain(
+        self,
+        program: Program = None,
+        parameters: Parameters | None = None,
+        sql: Sql = None,
+        epsilon: Epsilon = None,
+    ) -> dict[str, Any]:
+        """The cost, plans and expected accuracy of a program or a SELECT; nothing is spent."""
+        asked = {"program": program, "parameters": parameters or {}, "sql": sql, "epsilon": epsilon}
+        return dict(self._request("POST", "explain", asked))
 
     def release(
-        self, program: Program, parameters: Parameters | None = None, label: Label = None, fresh: Fresh = False
+        self,
+        program: Program = None,
+        parameters: Parameters | None = None,
+        label: Label = None,
+        fresh: Fresh = False,
+        sql: Sql = None,
+        epsilon: Epsilon = None,
     ) -> dict[str, Any]:
         """Spend the budget that explain quotes, and answer with intervals."""
-        asked = {"program": program, "parameters": parameters or {}, "label": label, "fresh": fresh}
+        asked = {"program": program, "parameters": parameters or {}, "sql": sql, "epsilon": epsilon}
+        asked |= {"label": label, "fresh": fresh}
         told = self._request("POST", "release", asked)
         # without the data from which the library reads an answer back: they are long
         answers = {name: {"form": one["form"], "series": one["series"]} for name, one in told["answers"].items()}

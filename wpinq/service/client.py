@@ -23,7 +23,7 @@ from wpinq.measure.group import Compound, Together
 from wpinq.measure.measurement import Measurement, measurement_to_json
 from wpinq.measure.statement import Balance, Event
 from wpinq.noise.epsilon import parse_epsilon
-from wpinq.noise.epsilon_text import Epsilon
+from wpinq.noise.epsilon_text import Epsilon, EpsilonLike, format_epsilon
 from wpinq.plan.node import sources
 from wpinq.plan.operators.source import Source
 from wpinq.runtime.public import public
@@ -110,6 +110,14 @@ class ServiceConnection:
         if isinstance(measurements, Mapping):
             return dict(zip(measurements, found.values(), strict=True))
         return next(iter(found.values())) if isinstance(measurements, (Measurement, Compound)) else list(found.values())
+
+    def sql(
+        self, text: str, *, epsilon: EpsilonLike | None = None, fresh: bool = False, label: str | None = None
+    ) -> Table:
+        """Release the table of a SELECT over the sources: see `wpinq.sql`; the service reads it."""
+        cost = None if epsilon is None else format_epsilon(parse_epsilon(epsilon))
+        asked = {"sql": text, "epsilon": cost, "fresh": fresh, "label": label}
+        return Table.from_json(self.request("POST", "release", asked)["answers"]["sql"]["data"])
 
     def bill(self, measurements: Together, *, fresh: bool = False) -> Bill:
         """The cost of measurements, before replay and earlier releases of partitions lower it."""
@@ -218,7 +226,7 @@ def connect(url: str, token: str, *, timeout: float = 900.0, cafile: str | None 
     Returns
     -------
     ServiceConnection
-        With `release`, `bill`, `quote`, `remaining`, `history` and `sources`.
+        With `release`, `sql`, `bill`, `quote`, `remaining`, `history` and `sources`.
 
     Raises
     ------

@@ -275,6 +275,8 @@ class Dispatcher:
         if plan["seconds"] > self.configuration.limits.release_seconds:
             raise Refusal(400, "TooMuch", "this request would exceed the time limit of a release worker: split it")
         sent = {**request, "analyst": analyst, "label": label}
+        if plan["program"] is not None:
+            sent |= {"program": plan["program"], "sql": None}  # lowered: no process with data reads SQL
         sent |= {"name": (name := self._inflight.name()), "accounts": list(plan["bill"])}
         async with self._release_queue.place(analyst), self._load.release() as slowdown:
             times = stretch(slowdown, self.configuration.sandbox)

@@ -26,6 +26,7 @@ from wpinq.tables.agg import AGGREGATES
 
 # The guide: example programs over a source, and the steps of programs.
 
+_SELECT = "A table in place of a program; its epsilon stands beside it, or in OPTIONS(epsilon = 1)."
 _PUBLIC = "// {} are public: choose them without looking at the data\n"
 
 
@@ -120,6 +121,7 @@ def steps() -> list[Step]:
         Step("Tables", "By(column, …, [keys], [other])", _meaning(Query.by)),
         Step("Tables", "Agg(epsilon, name: aggregate, …)", "Aggregates of all records, or of each group of By."),
         *(Step("Aggregates", _form(name, dict(each.parameters)), _meaning(each)) for name, each in AGGREGATES.items()),
+        Step("SQL", "SELECT g, COUNT(*) AS n, AVG(CLAMP(x, 0, 9)) FROM t WHERE g IN (1, 2) GROUP BY g", _SELECT),
         Step("Functions of records", ", ".join(sorted(FUNCTIONS)), ""),
         Step("Not released by this service", ", ".join(refused), "The declarations do not bound their running time."),
     ]
@@ -169,10 +171,12 @@ class _Request(BaseModel):
 
 
 class ProgramRequest(_Request):
-    """A text program, or measurements by name."""
+    """A text program, a SELECT, or measurements by name."""
 
     program: str | None = Field(None, description="a text program; the declared sources are known in it")
     parameters: dict[str, str | int | bool] = Field({}, description="values of its parameters; numbers may be text")
+    sql: str | None = Field(None, description="a SELECT over the declared sources; its answer is named sql")
+    epsilon: Epsilon | None = Field(None, description="the cost of sql, unless OPTIONS(epsilon = 1) states it there")
     measurements: dict[str, dict[str, Any]] | None = Field(
         None, description="JSON plans by name, as wpinq.measure.measurement writes them"
     )
@@ -180,9 +184,13 @@ class ProgramRequest(_Request):
     fresh: bool = Field(False, description="whether new noise is drawn, at full cost, where it was released before")
 
     @model_validator(mode="after")
-    def _one_of_two(self) -> ProgramRequest:
-        if (self.program is None) == (self.measurements is None):
-            raise ValueError("give a program or measurements, one of the two")
+    def _one_of_three(self) -> ProgramRequest:
+        if [self.program, self.sql, self.measurements].count(None) != 2:
+            raise ValueError("give a program, sql or measurements, one of the three")
+        if self.sql is None and self.epsilon is not None:
+            raise ValueError("epsilon is the cost of sql: programs and measurements state theirs")
+        if self.sql is not None and self.parameters:
+            raise ValueError("parameters are those of a program: write constants into sql")
         return self
 
 
@@ -288,6 +296,7 @@ class ExplanationResponse(_Response):
 
     bill: Epsilons = Field(description="the cost, before replay and earlier releases of partitions lower it")
     bill_text: str
+    program: str | None = Field(None, description="the text program that sql means, and that is released")
     plans: dict[str, str]
     accuracy: list[ExpectedResponse]
     quote: Epsilons | None = Field(None, description="the debit from the caller's budgets now")

@@ -16,14 +16,14 @@ from typing import Any
 
 from wpinq.api.query import Query
 from wpinq.engines.sql.engine import untranslated
-from wpinq.errors import LedgerError, PlanError, WpinqError, shorten, suggest, system_reason
+from wpinq.errors import LanguageError, LedgerError, PlanError, WpinqError, shorten, suggest, system_reason
 from wpinq.kernel.analysts import AnalystBudgets
 from wpinq.kernel.ledger.ledger import Ledger, SuspensionError
 from wpinq.kernel.prepare import DeclaredSource, PreparedMeasurement, prepare_batch
 from wpinq.kernel.sandbox.admission import admit, granted_seconds
 from wpinq.kernel.sandbox.process import ASKED_TO_END
 from wpinq.kernel.session import Session
-from wpinq.language import parse
+from wpinq.language import parse, unparse
 from wpinq.language.write import write_source
 from wpinq.marginals.released import MarginalTables
 from wpinq.measure.accuracy import accuracy
@@ -82,6 +82,23 @@ def releases_of(request: Mapping[str, Any], declared: Mapping[str, Query]) -> Re
     return releases
 
 
+def lowered(request: Mapping[str, Any], declared: Mapping[str, Query]) -> tuple[Mapping[str, Any], Releases]:
+    """A request with a text program in place of its SELECT, and its releases.
+
+    A planner alone calls it, so sqlglot runs in no other process.
+    """
+    if request.get("sql") is None:
+        return request, releases_of(request, declared)
+    from wpinq.language.sql.statement import sql  # of the extra
+
+    table = sql(request["sql"], declared, epsilon=request["epsilon"])
+    try:
+        asked = {**request, "sql": None, "program": unparse({"sql": table})}
+        return asked, releases_of(asked, declared)
+    except LanguageError:  # at a place of the program, which its author did not write
+        raise LanguageError("sql: a text program holds less than this: list fewer constants, or split it") from None
+
+
 def _from_plans(request: Mapping[str, Any], declared: Mapping[str, Query]) -> Releases:
     made: Releases = {name: measurement_from_json(held) for name, held in (request.get("measurements") or {}).items()}
     for name, source in sources(one.plan for one in flattened(list(made.values()))).items():
@@ -107,6 +124,7 @@ var a = {0}.Select(r => 1).Where(x => x > 0);
 var b = a.GroupBy(x => x, g => Count(g)).Join(a, x => x.key, y => y, (x, y) => y);
 var c = b.NoisyCount(0.1, over: range(0, 10));
 """
+_BUILT_IN_SQL = "SELECT COUNT(*) AS n FROM {0}"
 
 
 @dataclass(frozen=True)
@@ -135,14 +153,17 @@ class PlannerWorker:
         return self._explanation(sent)
 
     def prepare(self) -> None:
-        """Explain a built-in program over the first source, for what this process then has at hand."""
-        program = _BUILT_IN.format(next(iter(self.declared)))
-        with suppress(WpinqError):  # of a source over which no such program can be explained
-            self._explanation({"program": program, "confidence": CONFIDENCE, "fresh": False, "analyst": None})
+        """Explain built-in programs over the first source, for what this process then has at hand."""
+        first = next(iter(self.declared))
+        for built_in in ({"program": _BUILT_IN}, {"sql": _BUILT_IN_SQL, "epsilon": "0.1"}):
+            asked = {name: text.format(first) for name, text in built_in.items()}
+            with suppress(WpinqError):  # of a source over which no such program can be explained
+                self._explanation({**asked, "confidence": CONFIDENCE, "fresh": False, "analyst": None})
 
     def _explanation(self, sent: Mapping[str, Any]) -> dict[str, Any]:
-        releases, analyst, fresh = releases_of(sent, self.configuration.declared), sent["analyst"], sent["fresh"]
-        found = explained(releases, sent["confidence"])
+        asked, releases = lowered(sent, self.configuration.declared)
+        analyst, fresh = sent["analyst"], sent["fresh"]
+        found = explained(releases, sent["confidence"]) | {"program": None if asked is sent else asked["program"]}
         batch = prepare_batch(releases, self.declared, fresh)
         try:
             found["seconds"] = sum(map(self._seconds, batch.prepared))

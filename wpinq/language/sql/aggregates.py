@@ -11,6 +11,7 @@ from sqlglot import exp
 from wpinq.expr.build import constant
 from wpinq.expr.catalogue import apply
 from wpinq.expr.nodes import Expr
+from wpinq.language.public_values import KEYS_LIMIT
 from wpinq.language.sql.relations import Relation, function, public_range, shown, steps
 from wpinq.language.sql.text import SqlText, check_parts
 from wpinq.tables.agg import AGGREGATES
@@ -30,6 +31,7 @@ class Aggregates:
 
     def __init__(self, text: SqlText, relation: Relation) -> None:
         self.text, self.relation, self.reader = text, relation, relation.reader(text)
+        self.candidates = 0
 
     def read(self, node: exp.Expr) -> Aggregate:
         """The aggregate of a node."""
@@ -91,5 +93,8 @@ class Aggregates:
         if found is None or not listed:
             mend = "MEDIAN(CLAMP(age, 0, 100)), and of other numbers MEDIAN(CLAMP(FLOOR(x), 0, 100))"
             raise self.text.at(of, f"a quantile is a choice among public whole numbers or days: {mend}")
+        self.candidates += len(listed)
+        if self.candidates > KEYS_LIMIT:
+            raise self.text.at(of, f"quantiles choose among at most {KEYS_LIMIT:,} candidates in all; split the SELECT")
         of_rows, given = function(self._where(found[0], condition)), {} if share == "0.5" else {"q": Fraction(share)}
         return _MADE["Quantile" if given else "Median"](of_rows, shown(listed), **given)

@@ -25,6 +25,8 @@ from wpinq.tables.grouping import NO_OTHER, find_groups
 from wpinq.tables.tabulation import Grouping, Split, Tabulation
 
 _OPTIONS = ("epsilon", "delta", "max_groups_contributed", "privacy_unit_column")
+#: The most aggregates of a statement.
+AGGREGATES_LIMIT = 100
 _ENDS = {"DP_INTERVAL_LOW": "low", "DP_INTERVAL_HIGH": "high"}
 
 
@@ -140,10 +142,10 @@ class _Statement:
         if self.options.get("delta", "0").strip("0.") != "":
             raise self.text.error("delta is 0 here, for the ledger adds up pure epsilon: leave it out", 0)
         if written is not None and given is not None:
-            raise self.text.error("epsilon is an argument and an option: leave one out", 0)
+            raise self.text.error("epsilon stands in OPTIONS and beside the statement: leave one out", 0)
         if written is None and given is None:
-            mend = "epsilon=1, or SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1) ..."
-            raise self.text.error(f"a released table costs epsilon: give {mend}", 0)
+            mend = "give it beside the statement, or SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1) ..."
+            raise self.text.error(f"a released table costs epsilon: {mend}", 0)
         return written if given is None else given  # type: ignore[return-value]  # one of both is there
 
     def _cut(self, relation: Relation) -> Relation:
@@ -209,6 +211,8 @@ class _Statement:
                 mend = "select aggregates, such as COUNT(*) AS n, and columns of GROUP BY"
                 mend = "compute on the released table" if value.find(exp.AggFunc) else f"rows are private: {mend}"
                 raise self.text.at(item, f"this is no aggregate: {mend}")
+            if len(found) == AGGREGATES_LIMIT:
+                raise self.text.at(item, f"a SELECT has at most {AGGREGATES_LIMIT} aggregates; split it")
             column, kind = value.find(exp.Column), value.find(exp.AggFunc) or value
             default = kind.key if column is None else f"{kind.key}_{column.name}"
             name = new_name(self.text, item, {**groups, **found}, default)

@@ -101,12 +101,18 @@ function guideOf(steps) {
 }
 
 const moment = (text) => text.replace("T", " ").replace("+00:00", "");
-const program = () => ({ program: found("program").value, fresh: found("fresh").checked });
+const isSelect = () => /^(?:[\s(]|--.*\n)*(?:select|with)\b/i.test(found("program").value); // no program begins so
+
+function asked() {
+  const text = found("program").value, fresh = found("fresh").checked, epsilon = found("sql-epsilon").value.trim();
+  return isSelect() ? { sql: text, fresh, ...(epsilon ? { epsilon } : {}) } : { program: text, fresh };
+}
 
 function typed() {
   clearTimeout(state.timer);
   state.pending?.abort();
   setChecked(null);
+  found("sql-cost").hidden = !isSelect();
   found("release-state").textContent = "";
   if (!found("program").value.trim()) {
     put("quote");
@@ -119,7 +125,7 @@ function typed() {
 async function explain() {
   const pending = (state.pending = new AbortController());
   try {
-    const told = await ask("POST", "explain", program(), pending.signal);
+    const told = await ask("POST", "explain", asked(), pending.signal);
     showWrong(null);
     put("quote", quoteOf(told));
     setChecked(covered(told) && !told.not_admitted ? told : null);
@@ -170,6 +176,7 @@ function quoteOf(told) {
       new Set([2, 3]), true),
     element("details", {}, element("summary", {}, "Bill and plans"),
       element("pre", {}, told.bill_text),
+      told.program === null ? null : [element("h3", {}, "The SELECT as a program"), element("pre", { class: "program" }, told.program)],
       Object.entries(told.plans).map(([name, text]) => [element("h3", {}, name), element("pre", { class: "plan" }, text)])),
   ];
 }
@@ -197,11 +204,11 @@ function goTo(line, column) {
 async function release(event) {
   event.preventDefault();
   if (state.checked === null) return;
-  const asked = program(), label = found("label").value;
+  const request = asked(), label = found("label").value;
   setChecked(null);
   found("release-state").textContent = "Releasing…";
   try {
-    const told = await ask("POST", "release", { ...asked, ...(label ? { label } : {}) });
+    const told = await ask("POST", "release", { ...request, ...(label ? { label } : {}) });
     found("answers").prepend(...answerCards(told.answers, label));
     found("release-state").textContent = "Released.";
   } catch (refused) {
@@ -323,7 +330,7 @@ found("sign-in").querySelector("form").addEventListener("submit", (event) => {
   begin();
 });
 found("leave").addEventListener("click", signOut);
-found("program").addEventListener("input", typed);
+for (const id of ["program", "sql-epsilon"]) found(id).addEventListener("input", typed);
 found("fresh").addEventListener("change", typed);
 found("program").addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) found("program-form").requestSubmit();
