@@ -23,5 +23,4 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if "spark" in getattr(item, "fixturenames", ()) or engine == "spark":
             item.add_marker(pytest.mark.xdist_group("spark"))
             # pyspark leaves a socket open for each table that it sends to an encrypted Spark
-            unclosed = "ignore:Exception ignored in. <socket:pytest.PytestUnraisableExceptionWarning"
-            item.add_marker(pytest.mark.filterwarnings(unclosed))
+            item.add_marker(pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"))

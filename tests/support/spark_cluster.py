@@ -46,11 +46,12 @@ def start(folder: Path) -> Any:
         if part.name != "work":
             (home / part.name).symlink_to(part)
     os.environ.update(SPARK_HOME=str(home), PYSPARK_PYTHON=sys.executable, SPARK_LOCAL_IP="127.0.0.1")
+    silent = folder / "log4j2.properties"
+    silent.write_text("rootLogger.level = off\n")
     secret = {"spark.authenticate": "true", "spark.authenticate.secret": "of this test"}
     wanted = SETTINGS | secret | {
-        "spark.executor.syncLogLevel.enabled": "true",
         "spark.network.crypto.enabled": "true",
-        "spark.executor.extraJavaOptions": SETTINGS["spark.driver.extraJavaOptions"],
+        "spark.executor.extraJavaOptions": f"-XX:TieredStopAtLevel=1 -Dlog4j2.configurationFile={silent}",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.adaptive.enabled": "false",  # which makes one partition of few rows
         "spark.default.parallelism": "2",
@@ -148,7 +149,7 @@ def main(folder: Path, plans: int) -> None:
     spark, told = start(folder), dict[str, Any]()
     rows = [(node, list(xs)) for node, xs in ROWS]
     frame = spark.createDataFrame(rows, "node bigint, xs array<double>").repartition(2)
-    with wp.Session(engine="spark") as session:
+    with wp.Session(engine="spark", accept=["executor_log"]) as session:
         session.protect(LISTS, frame, budget=10)
         expected = evaluate(SUMS.plan, {"lists": ROWS}), Reference().evaluate(SUMS.plan, {"lists": ROWS})
         domain = list(expected[0])
@@ -167,7 +168,7 @@ def main(folder: Path, plans: int) -> None:
         except SourceRejected as refused:
             told["refused"] = str(refused)
     spark.stop()
-    print(json.dumps(told))
+    sys.stdout.write(f"{json.dumps(told)}\n")
 
 
 if __name__ == "__main__":

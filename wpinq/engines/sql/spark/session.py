@@ -52,15 +52,16 @@ EXPOSURES = {
     # rows that Spark writes to local disks, where others may read, and its Python to a file on the way to Java
     "shuffle": ("spark.io.encryption.enabled", "false", "true"),
     "network": ("spark.network.crypto.enabled", "false", "true"),
-    "executor_log": ("spark.executor.syncLogLevel.enabled", "false", "true"),
+    # no setting of Spark's: 4.3 starts executors that ignore the level of the driver (syncLogLevel)
+    "executor_log": ("a log4j2 file of the executors with rootLogger.level", "", "off"),
 }
 
 #: Of these, the ones that concern several processes.
 _BETWEEN = ("network", "executor_log")
 
-#: Of a Spark that is started here. The encryption of a network needs a secret of the operator.
+#: Of a Spark that is started here.
 _OWN = {_PROGRESS: "false", "spark.api.mode": "classic"} | {
-    name: safe for word, (name, _, safe) in EXPOSURES.items() if word != "network"
+    name: safe for word, (name, _, safe) in EXPOSURES.items() if word not in _BETWEEN
 }
 
 _SETTINGS = {
@@ -134,7 +135,9 @@ def _shown(context: Any, accepted: Collection[str]) -> str:
     if not shown:
         return ""
     settings = ", ".join(shown.values())
-    return f"Spark shows protected data: start it with {settings}, or accept that by Session(accept={[*shown]})"
+    return (
+        f"Spark may show protected data: start it with {settings}, or restrict that and say Session(accept={[*shown]})"
+    )
 
 
 def _beside(active: Any) -> Any:
@@ -165,8 +168,7 @@ def _silence(context: Any) -> None:
     """Turn off what Spark and pyspark log: their errors quote rows."""
     from pyspark.logger import PySparkLogger
 
-    for level in ("FATAL", "OFF"):  # an executor of spark.log.level=OFF logs all the same, and minds no second OFF
-        context.setLogLevel(level)
+    context.setLogLevel("OFF")
     log4j = context._jvm.org.apache.logging.log4j
     log4j.core.config.Configurator.setAllLevels("", log4j.Level.OFF)  # loggers with a level of their own, too
     for name in [name for name in logging.root.manager.loggerDict if name.partition(".")[0] == "py4j"]:
