@@ -47,7 +47,8 @@ def start(folder: Path) -> Any:
             (home / part.name).symlink_to(part)
     os.environ.update(SPARK_HOME=str(home), PYSPARK_PYTHON=sys.executable, SPARK_LOCAL_IP="127.0.0.1")
     silent = folder / "log4j2.properties"
-    silent.write_text("rootLogger.level = off\n")
+    appender = "appender.none.type = Null\nappender.none.name = none\nrootLogger.appenderRef.none.ref = none\n"
+    silent.write_text(f"{appender}rootLogger.level = off\n")  # without an appender Spark takes its own file
     secret = {"spark.authenticate": "true", "spark.authenticate.secret": "of this test"}
     wanted = SETTINGS | secret | {
         "spark.network.crypto.enabled": "true",
