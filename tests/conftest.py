@@ -22,3 +22,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         engine = getattr(getattr(item, "callspec", None), "params", {}).get("engine")
         if "spark" in getattr(item, "fixturenames", ()) or engine == "spark":
             item.add_marker(pytest.mark.xdist_group("spark"))
+            # pyspark leaves a socket open for each table that it sends to an encrypted Spark
+            item.add_marker(pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"))

@@ -14,6 +14,7 @@ import pytest
 
 SETTINGS = {
     "spark.ui.enabled": "false",
+    "spark.io.encryption.enabled": "true",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "OFF",
     "spark.driver.bindAddress": "127.0.0.1",

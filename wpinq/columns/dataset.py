@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -16,10 +17,28 @@ class EngineDataset:
     """A weighted dataset that stays in an engine: a frame of it.
 
     Spark's are frames with the columns of the records, `c0`, `c1`, …, and the weight `w`, whose rows Spark holds
-    (`localCheckpoint`), so that what was checked is what plans read.
+    (`stored`), so that what was checked is what plans read.
     """
 
     frame: Any
+
+
+def stored(frame: Any, eager: bool = True) -> Any:
+    """A frame of the rows of a Spark frame, which Spark holds and does not read again.
+
+    Each executor's rows have a copy in another, so that the loss of one loses none.
+    """
+    from pyspark import StorageLevel
+
+    alone = frame.sparkSession.sparkContext._jsc.sc().isLocal()
+    return frame.localCheckpoint(eager, None if alone else StorageLevel.MEMORY_AND_DISK_2)
+
+
+def let_go(*frames: Any) -> None:
+    """Have Spark forget the stored rows of frames; no error if they are gone."""
+    for frame in frames:
+        with contextlib.suppress(Exception):
+            frame._jdf.queryExecution().analyzed().rdd().unpersist(False)
 
 
 @public

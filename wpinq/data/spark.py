@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from wpinq.columns.dataset import EngineDataset
+from wpinq.columns.dataset import EngineDataset, let_go, stored
 from wpinq.columns.records import column_names
 from wpinq.data.casts import Cast, CastWords, OtherKind, Unfit, in_range, of_column
 from wpinq.data.facts import breach, size_breaches
@@ -189,7 +189,7 @@ def read_frame(frame: Any, declared: Source) -> EngineDataset:
     -------
     EngineDataset
         Record -> weight, still in Spark, which holds these rows from now on: a later change of what the frame reads
-        changes nothing, and rows that Spark loses it does not read again (`localCheckpoint`).
+        changes nothing, and rows that Spark loses it does not read again (`stored`).
 
     Raises
     ------
@@ -212,14 +212,14 @@ def read_frame(frame: Any, declared: Source) -> EngineDataset:
         rows = given.selectExpr(*leaves)
         times = sql.expr("CAST(count(*) AS DOUBLE) AS w" if person is None else "count(*) AS m")
         counted = rows.groupBy(*rows.columns).agg(times)
-        held.append(counted.localCheckpoint(eager=True))
+        held.append(stored(counted))
         if person is not None:
             fault = _cut(held, type_, person, declared.facts)
         fault = fault or _fault(held[-1], declared)
         read = None if fault else EngineDataset(held.pop())
     if read is None and not held:
         fault = _unfit(given, casts)
-    _let_go(held)
+    let_go(*held)
     if read is None:
         raise SourceRejected(f"{_WHAT} {fault or _UNREADABLE}")
     return read
@@ -238,31 +238,24 @@ def read_tables(frames: Mapping[str, Any], declared: Source, person: PersonTable
             given, leaves, _ = offered[table.name]
             chosen = given.selectExpr(*leaves)
             counted = chosen.groupBy(*chosen.columns).agg(sql.count(sql.lit(1)).alias("m"))
-            held.append(counted.localCheckpoint(eager=True))
+            held.append(stored(counted))
             kept = kept_table("{counted}", rows[table.name], table, SPARK)
-            held.append(counted.sparkSession.sql(kept, counted=held.pop()).localCheckpoint(eager=True))
+            held.append(stored(counted.sparkSession.sql(kept, counted=held.pop())))
         columns = [", ".join(column_names(row)) for row in rows.values()]
         copies = [f"SELECT p, {c}, {SPARK.copies.format('m')} AS i FROM {{t{i}}}" for i, c in enumerate(columns)]
         query = f"SELECT *, 1 AS one FROM ({people_records(copies, person, declared.record, SPARK)}) AS records"
         records = held[0].sparkSession.sql(query, **{f"t{i}": each for i, each in enumerate(held)})
         names = column_names(declared.record)
-        held.append(records.groupBy(*names).agg(sql.count("one").cast("double").alias("w")).localCheckpoint(eager=True))
+        held.append(stored(records.groupBy(*names).agg(sql.count("one").cast("double").alias("w"))))
         fault = _fault(held[-1], declared)
         read = None if fault else EngineDataset(held.pop())
     if read is None and not fault:
         unfit = ((name, _unfit(given, casts)) for name, (given, _, casts) in offered.items())
         fault = next((f"of table {name!r} {words}" for name, words in unfit if words), "")
-    _let_go(held)
+    let_go(*held)
     if read is None:
         raise SourceRejected(f"{_WHAT} {fault or _UNREADABLE}")
     return read
-
-
-def _let_go(held: Sequence[Any]) -> None:
-    """Have Spark drop the rows that it holds of frames."""
-    for other in held:
-        with contextlib.suppress(Exception):
-            other._jdf.queryExecution().analyzed().rdd().unpersist(False)
 
 
 def _offered(frame: Any, row: types.Type, whose: Person | None) -> tuple[Any, list[str], dict[str, Cast]]:
@@ -314,10 +307,10 @@ def _cut(held: list[Any], type_: types.Type, person: Person, facts: Sequence[str
     """
     spark = held[0].sparkSession
     kept = spark.sql(kept_of("{counted}", type_, person.at_most, SPARK), counted=held[0])
-    held.append(kept.localCheckpoint(eager=True))
+    held.append(stored(kept))
     if "symmetric" in facts and spark.sql(asymmetric("{kept}", type_), kept=held[1]).limit(1).count():
         return "has (a, b) and (b, a) of different weight for one person, where the source declares symmetric"
-    held.append(spark.sql(weighed("{kept}", type_, person, SPARK), kept=held[1]).localCheckpoint(eager=True))
+    held.append(stored(spark.sql(weighed("{kept}", type_, person, SPARK), kept=held[1])))
     return ""
 
 

@@ -78,6 +78,17 @@ class Engine(ABC):
         """End all threads that engines of this kind have in the process, until they are used again."""
         return  # most have none
 
+    def accept(self, exposures: Sequence[str]) -> None:
+        """Take protected data although they are shown by ways outside of the engine, by name.
+
+        Raises
+        ------
+        PlanError
+            If the engine has no such ways, or none by this name.
+        """
+        if exposures:
+            raise PlanError(f'the engine "{self.name}" shows no data to accept: accept is for engine="spark"')
+
     def open(self) -> object:
         """Prepare before the first evaluation, so that faults of the options show."""
         return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -76,6 +76,8 @@ class Session(Budgets, Releasing):
         and answered at a moment fixed before. See docs/service.md.
     on_suspended : callable, optional
         A function for the curator, called with the names of accounts that a failed evaluation suspended.
+    accept : sequence of str
+        The ways by which Spark may show protected data outside of the guarantee: see docs/spark.md. Others are refused.
 
     Examples
     --------
@@ -102,10 +104,12 @@ class Session(Budgets, Releasing):
         progress: bool = False,
         sandbox: Limits | None = None,
         on_suspended: Callable[[tuple[str, ...]], object] | None = None,
+        accept: Sequence[str] = (),
     ) -> None:
         if not (sandbox is None or isinstance(sandbox, Limits)):
             raise SessionError("sandbox takes limits: Session(..., sandbox=wp.Limits())")
         self._engine = find_engine(engine)(memory_limit, threads)
+        self._engine.accept(accept)
         self._owns_ledger = not isinstance(ledger, Ledger)
         open_ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger, expected_head=expected_head)
         if expected_head is not None:

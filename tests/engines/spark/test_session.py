@@ -14,10 +14,11 @@ import pytest
 
 import wpinq as wp
 from wpinq import functions as F, graphs
+from wpinq.columns.dataset import let_go
 from wpinq.engines.sql.script import SqlStatement
 from wpinq.engines.sql.spark import session
 from wpinq.engines.sql.spark.cluster import SparkDatabase
-from wpinq.engines.sql.spark.session import DryRunViews, SparkViews, let_go
+from wpinq.engines.sql.spark.session import DryRunViews, SparkViews
 from wpinq.errors import EvaluationFailed, PlanError, SessionError, SourceRejected
 from wpinq.kernel.release import Release
 from wpinq.sinks.laplace import LaplaceSink

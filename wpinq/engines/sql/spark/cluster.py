@@ -11,7 +11,7 @@ from functools import lru_cache, partial
 from itertools import accumulate
 from typing import Any, TypeVar
 
-from wpinq.columns.dataset import EngineDataset
+from wpinq.columns.dataset import EngineDataset, let_go
 from wpinq.engines.contract import OnStep, RankWeights, WantedRanges
 from wpinq.engines.sql.compile import Compiled, Plan, source_tables
 from wpinq.engines.sql.engine import SqlEngine, check_given, check_nesting, run
@@ -68,6 +68,7 @@ class SparkDatabase(SqlEngine):
         if memory_limit is not None or threads is not None:
             raise PlanError('the engine "spark" takes memory and threads from the Spark session, not from this one')
         super().__init__()
+        self._accepted: Sequence[str] = tuple(session.EXPOSURES)  # public data may be shown
         self._started: session.Started | None = None
         self._views: session.SparkViews | None = None
         self._planned: set[tuple[str, ...]] = set()
@@ -107,10 +108,17 @@ class SparkDatabase(SqlEngine):
         if problem:
             raise PlanError(f'the engine "spark" cannot run this plan: {problem}; or use engine="reference"')
 
+    def accept(self, exposures: Sequence[str]) -> None:
+        """Refuse a Spark that shows data by a way that is not one of these."""
+        unknown = [word for word in exposures if word not in session.EXPOSURES]
+        if unknown or isinstance(exposures, str):
+            raise PlanError(f"accept takes a list of {', '.join(session.EXPOSURES)}")
+        self._accepted = tuple(exposures)
+
     def open(self) -> session.Started:
         """Find Spark now rather than on its first use, so that a missing or stopped one shows."""
         with self._lock:
-            self._started = self._started or session.start()
+            self._started = self._started or session.start(self._accepted)
             self._started.check()
             return self._started
 
@@ -125,7 +133,7 @@ class SparkDatabase(SqlEngine):
             for table in list(self._held):
                 self._let_go(table)
             for _, frame in self._kept:
-                session.let_go(frame)
+                let_go(frame)
             self._kept.clear()
             self._started = None
 
@@ -189,7 +197,7 @@ class SparkDatabase(SqlEngine):
         """
         for data, frame in self._kept:
             if data() is None:
-                session.let_go(frame)
+                let_go(frame)
         self._kept = [kept for kept in self._kept if kept[0]() is not None]
 
     def _parquet(self, path: str) -> EngineDataset:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from wpinq.columns.dataset import EngineDataset
+from wpinq.columns.dataset import EngineDataset, let_go, stored
 from wpinq.columns.records import column_names, column_types, leaf_columns, leaf_types, plain, read_rows
 from wpinq.columns.storage import StoredColumns
 from wpinq.engines.contract import RankWeights, WantedRanges, at_keys
@@ -37,15 +38,30 @@ SHOWN = (
     "stop: start it with spark.ui.showConsoleProgress=false"
 )
 
+CONNECT = (
+    "Spark Connect has no Java in this process, and the engine needs it: use a classic session, as spark-submit and "
+    "SparkSession.builder make it without remote(), SPARK_REMOTE and SPARK_API_MODE"
+)
+
 _PROGRESS = "spark.ui.showConsoleProgress"
 
-#: Of a Spark that is started here: nothing that shows or writes how many rows and tasks there are, no rows in clear.
-_OWN = {
-    _PROGRESS: "false",
-    "spark.ui.enabled": "false",
-    "spark.eventLog.enabled": "false",
+#: What may show data outside of the guarantee, by the word that accepts it: a setting, Spark's default, the safe value.
+EXPOSURES = {
+    "ui": ("spark.ui.enabled", "true", "false"),
+    "event_log": ("spark.eventLog.enabled", "false", "false"),
     # rows that Spark writes to local disks, where others may read, and its Python to a file on the way to Java
-    "spark.io.encryption.enabled": "true",
+    "shuffle": ("spark.io.encryption.enabled", "false", "true"),
+    "network": ("spark.network.crypto.enabled", "false", "true"),
+    # no setting of Spark's: 4.3 starts executors that ignore the level of the driver (syncLogLevel)
+    "executor_log": ("a log4j2 file of the executors with rootLogger.level", "", "off"),
+}
+
+#: Of these, the ones that concern several processes.
+_BETWEEN = ("network", "executor_log")
+
+#: Of a Spark that is started here.
+_OWN = {_PROGRESS: "false", "spark.api.mode": "classic"} | {
+    name: safe for word, (name, _, safe) in EXPOSURES.items() if word not in _BETWEEN
 }
 
 _SETTINGS = {
@@ -89,22 +105,39 @@ class Started:
             raise PlanError(STOPPED)
 
 
-def start() -> Started:
+def start(accepted: Collection[str] = tuple(EXPOSURES)) -> Started:
     """Sessions beside the active one, or beside one that is started now.
 
     Raises
     ------
     PlanError
-        When pyspark or Java is missing, or Spark shows progress and cannot be told not to.
+        When pyspark or Java is missing, Spark is elsewhere, or it shows what is not accepted.
     """
     problem = MISSING
     with contextlib.suppress(Exception):  # no pyspark, no Java, no cluster: the reason may quote settings and addresses
         active = _active()
-        _silence(active.sparkContext)
-        if _progress_is_off(active.sparkContext):
+        problem = CONNECT if active is None else _shown(active.sparkContext, accepted) or MISSING
+        if problem is MISSING:
             return Started(_beside(active), _beside(active))
-        problem = SHOWN
     raise PlanError(problem)
+
+
+def _shown(context: Any, accepted: Collection[str]) -> str:
+    """The refusal of a Spark that shows what is not accepted; else an empty text."""
+    _silence(context)
+    if not _progress_is_off(context):
+        return SHOWN
+    conf, shown = context.getConf(), dict[str, str]()
+    inside = conf.get("spark.master").partition("[")[0] == "local"  # one process
+    for word, (name, default, safe) in EXPOSURES.items():
+        if word not in accepted and not (inside and word in _BETWEEN) and conf.get(name, default).lower() != safe:
+            shown[word] = f"{name}={safe}"
+    if not shown:
+        return ""
+    settings = ", ".join(shown.values())
+    return (
+        f"Spark may show protected data: start it with {settings}, or restrict that and say Session(accept={[*shown]})"
+    )
 
 
 def _beside(active: Any) -> Any:
@@ -116,8 +149,13 @@ def _beside(active: Any) -> Any:
 
 
 def _active() -> Any:
+    """The active session, or one that is started now; None for Spark Connect."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
+    from pyspark.sql.utils import is_remote
+
+    if is_remote() or "SPARK_REMOTE" in os.environ:
+        return None
 
     builder = SparkSession.builder
     if SparkContext._active_spark_context is None:
@@ -206,12 +244,6 @@ def _adopted(spark: Any, frame: Any) -> Any:
     return type(frame)(spark._jsparkSession.internalCreateDataFrame(rows, frame._jdf.schema(), False), spark)
 
 
-def let_go(frame: Any) -> None:
-    """Have Spark forget the stored rows of a frame (`localCheckpoint`); no error if it is gone."""
-    with contextlib.suppress(Exception):
-        frame._jdf.queryExecution().analyzed().rdd().unpersist(False)
-
-
 def _frame(spark: Any, type_: Type, records: Sequence[Value], weights: Sequence[float]) -> Any:
     import pyarrow as pa
 
@@ -286,7 +318,7 @@ class SparkViews(ExitStack):
         frame = self._spark.sql(statement.query)
         self._made.add(statement.creates)
         if shared or statement.creates in self.kept:
-            frame = frame.localCheckpoint(eager=False)
+            frame = stored(frame, eager=False)
             self.callback(let_go, frame)
         frame.createOrReplaceTempView(statement.creates)
         self.callback(self._spark.catalog.dropTempView, statement.creates)
