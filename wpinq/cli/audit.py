@@ -144,7 +144,7 @@ def _tables(asked: Measurement, outputs: _Pair, count: int) -> list[Any]:
     sink, keys, scales = asked.sink, _keys(asked, outputs), asked.sink.scales(asked.plan, asked.epsilon)
     if asked.listing is not None:
         return [_listings(asked, asked.listing.above, PublicOutput(side), keys, count) for side in outputs]
-    rows, times = (count, 1) if sink.chooses or sink.whole_output else (1, count)
+    rows, times = (count, 1) if sink.chooses or (sink.whole_output and not sink.own_keys) else (1, count)
     public, wanted = [PublicOutput(side) for side in outputs], [*keys] * times
     drawn = [[sink.draw(side, wanted, scales, os.urandom) for _ in range(rows)] for side in public]
     return [np.array(table).reshape(count, -1) for table in drawn]
