@@ -13,6 +13,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from fractions import Fraction
+from operator import itemgetter
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -39,15 +40,11 @@ from wpinq.sinks.sink import gathered
 #: The probability of a violation in the output of a command where there is none.
 ERROR = 1e-6
 
-#: The pairs of a search, and those that it keeps; the numbers of one batch, and the cells in which they are counted.
-TRIES, _KEPT, _AT_ONCE, _CELLS = 1_000, 24, 200_000, 256
+#: The pairs of a search, and those that it keeps; the numbers of a batch, and the cells of more outcomes than so many.
+TRIES, _KEPT, _AT_ONCE, _CELLS, _OUTCOMES = 1_000, 24, 200_000, 32, 512
 
-#: By exact scores, which are rounded once.
-_ROUNDING = Fraction(1, 10**9)
-
-_HEAD = "{measurement}: billed {billed} to {account}; "
-_PROVED = _HEAD + "{exact:.6g} by exact scores, at least {bound:.4g} by {draws:,} draws"
-_REASON = _HEAD + "not audited: {reason}"
+_HEAD, _REASON = "{measurement}: billed {billed} to {account}; ", "not audited: {reason}"
+_PROVED = "{exact:.6g} by exact scores, at least {bound:.4g} by {draws:,} draws"
 
 #: Two datasets by name of the source, from record to weight, or the outputs of a plan on both, from record to weight.
 _Pair = Sequence[Mapping[Any, Any]]
@@ -74,7 +71,7 @@ def run(options: argparse.Namespace) -> None:
     if not made:
         raise UsageError("the program releases nothing; end a query with NoisyCount(epsilon, over: ...)")
     found = [_finding(each, options, len(made)) for each in made]
-    lines = ((_PROVED if "draws" in each else _REASON).format(**each) for each in found)
+    lines = ((_HEAD + (_PROVED if "draws" in each else _REASON)).format(**each) for each in found)
     print(json.dumps({"error": ERROR, "findings": found}, indent=1) if options.json else "\n".join(lines), flush=True)
     if names := ", ".join(each["measurement"] for each in found if each.get("violation")):
         raise AuditFailed(f"a loss above the bill: {names}; do not release it, and report the program")
@@ -84,10 +81,9 @@ def _finding(made: _Maker, options: argparse.Namespace, parts: int) -> dict[str,
     """The finding on one measurement, which takes one of so many parts of time and error."""
     start, asked, billed = time.perf_counter(), made.asked, made.asked.costs[made.account]
     row = {"measurement": made.label, "account": made.account, "billed": format_epsilon(billed)}
-    series = any(source.epoch for source in made.sources.values())
-    worst = [] if series else [each for each in made.worst(TRIES) if each[0]]
+    worst = [each for each in made.worst(TRIES) if each[0]]
     if not worst:
-        return {**row, "reason": "no data can be made for a series" if series else "no made neighbours move it"}
+        return {**row, "reason": "no made neighbours move it"}
     left, spent, count = 60 * options.minutes / parts - (time.perf_counter() - start), 0.0, 50
     while options.draws is None and spent < max(0.2, left / 50):
         count, begin = 2 * count, time.perf_counter()
@@ -104,7 +100,8 @@ def _finding(made: _Maker, options: argparse.Namespace, parts: int) -> dict[str,
                 cells[ends.searchsorted(x, "right")].sum() for x, (ends, cells) in zip(table.T, events, strict=True)
             ]
     bound = float(_least(seen[likely], seen[1 - likely], draws, ERROR / parts / len(events)).sum())
-    violation = worst[0][0] > billed * (1 + _ROUNDING) or bound > billed
+    # scores are rounded once
+    violation = worst[0][0] > billed * (1 + Fraction(1, 10**9)) or bound > billed
     return {**row, "exact": float(worst[0][0]), "bound": bound, "draws": draws, "violation": violation}
 
 
@@ -121,42 +118,36 @@ def _events(tables: Sequence[Any], error: float) -> tuple[float, int, list[tuple
     """The events that tell two samples apart best, one a column: their bound, the likelier side, and cells."""
     found = []
     for likely in (0, 1):
-        columns = [_event(*pair, error) for pair in zip(tables[likely].T, tables[1 - likely].T, strict=True)]
-        found.append((sum(bound for bound, *_ in columns), likely, [each for _, *each in columns]))
-    return max(found, key=lambda each: each[0])  # type: ignore[return-value]
+        columns = zip(tables[likely].T, tables[1 - likely].T, strict=True)
+        bounds, *events = zip(*(_event(*pair, error) for pair in columns), strict=True)
+        found.append((sum(bounds), likely, [*zip(*events, strict=True)]))
+    return max(found, key=itemgetter(0))
 
 
 def _event(likely: Any, rare: Any, error: float) -> tuple[float, Any, Any]:
-    both = np.concatenate([likely, rare])
-    ends = np.unique(both)
-    if numbers := len(ends) > _CELLS:  # half-lines
-        ends = np.unique(np.quantile(both, np.linspace(0, 1, _CELLS), method="nearest"))
+    ends = np.unique(np.concatenate([likely, rare]))
+    if len(ends) > _OUTCOMES:
+        ends = np.unique(np.quantile(np.concatenate([likely, rare]), np.linspace(0, 1, _CELLS), method="nearest"))
     one, other = (np.bincount(ends.searchsorted(side, "right"), minlength=len(ends) + 1) for side in (likely, rare))
-    places, found = np.arange(len(ends) + 1), []
-    for order in (places, places[::-1]) if numbers else [np.argsort((other + 1) / (one + 1), kind="stable")]:
-        bounds = _least(one[order].cumsum(), other[order].cumsum(), len(likely), error)
-        found.append((float(bounds.max()), ends, np.isin(places, order[: bounds.argmax() + 1])))
-    return max(found, key=lambda each: each[0])
+    order = np.argsort((other + 1) / (one + 1), kind="stable")
+    bounds = _least(one[order].cumsum(), other[order].cumsum(), len(likely), error)
+    return float(bounds.max()), ends, np.isin(np.arange(len(order)), order[: bounds.argmax() + 1])
 
 
 def _tables(asked: Measurement, outputs: _Pair, count: int) -> list[Any]:
     """So many releases on either side, a row each."""
     sink, keys, scales = asked.sink, _keys(asked, outputs), asked.sink.scales(asked.plan, asked.epsilon)
-    if asked.listing is not None:
-        return [_listings(asked, asked.listing.above, PublicOutput(side), keys, count) for side in outputs]
     rows, times = (count, 1) if sink.chooses or (sink.whole_output and not sink.own_keys) else (1, count)
-    public, wanted = [PublicOutput(side) for side in outputs], [*keys] * times
-    drawn = [[sink.draw(side, wanted, scales, os.urandom) for _ in range(rows)] for side in public]
-    return [np.array(table).reshape(count, -1) for table in drawn]
 
+    def drawn(side: Mapping[Any, Any]) -> list[Any]:
+        if asked.listing is None:
+            return [sink.draw(PublicOutput(side), [*keys] * times, scales, os.urandom) for _ in range(rows)]
+        listing = Listing(product(range(count), keys), asked.listing.above)  # one, of as many copies of the keys
+        copies = PublicOutput({(copy, key): side[key] for key in keys if key in side for copy in range(count)})
+        shown = draw_above(sink, listing, tuple_type((INT, asked.key_type)), copies, (), (), scales[0], os.urandom)
+        return [shown.get((copy, key), -np.inf) for copy in range(count) for key in keys]
 
-def _listings(asked: Measurement, above: float, output: PublicOutput, keys: Sequence[Any], count: int) -> Any:
-    """So many listings: one, out of a domain of as many copies of the keys."""
-    listing, type_ = Listing(product(range(count), keys), above), tuple_type((INT, asked.key_type))
-    copies = {(copy, key): output.held[key] for key in keys if key in output.held for copy in range(count)}
-    (scale,) = asked.sink.scales(asked.plan, asked.epsilon)
-    shown = draw_above(asked.sink, listing, type_, PublicOutput(copies), (), (), scale, os.urandom)
-    return np.array([[shown.get((copy, key), -np.inf) for key in keys] for copy in range(count)])
+    return [np.array(drawn(side)).reshape(count, -1) for side in outputs]
 
 
 def _keys(asked: Measurement, outputs: _Pair) -> Sequence[Any]:
@@ -198,7 +189,8 @@ class _Maker:
         """Values for the fields of records: those of the plan and the keys, so that comparisons are met."""
         found: dict[str, set[Any]] = {"bool": {False, True}, "int": {0, 1, 2}, "float": {-1.5}, "str": {"a", "b"}}
         steps = [node.operator for node in topological([self.asked.plan]) if node.inputs]
-        left: list[Any] = [self.asked.domain, *(getattr(step, each.name) for step in steps for each in fields(step))]  # type: ignore[arg-type]
+        left: list[Any] = [getattr(step, each.name) for step in steps for each in fields(step)]  # type: ignore[arg-type]
+        left.append(self.asked.domain)
         for one in left:  # which grows
             if isinstance(one, Lambda):
                 left += [each.value for each in walk(one.core) if isinstance(each, Constant)]
@@ -219,7 +211,7 @@ class _Maker:
             if all(self._admits(source, [side[name] for side in pair]) for name, source in self.sources.items()):
                 outputs = [evaluate(self.asked.plan, side, EXACT) for side in pair]
                 rank = _loss(self.asked, outputs), self.random.random() - len(_keys(self.asked, outputs))
-                kept = sorted([*kept, (rank, pair, outputs)], key=lambda each: each[0], reverse=True)[:_KEPT]
+                kept = sorted([*kept, (rank, pair, outputs)], key=itemgetter(0), reverse=True)[:_KEPT]
         return [(loss, [{x: float(w) for x, w in each.items()} for each in outputs]) for (loss, _), _, outputs in kept]
 
     def _pair(self, old: _Pair | None) -> _Pair:
@@ -245,7 +237,7 @@ class _Maker:
         """Add or take weight of one record, on all sides alike; how much."""
         draw, sign = self.random.choice, self.random.choice([1, 1, 1, -1])
         record = draw([*sides[0]]) if sides[0] and self.random.random() < 0.4 else self._value(source.record)
-        both = {record, record[::-1]} if "symmetric" in source.facts else {record}
+        both = dict.fromkeys((record, record[::-1]) if "symmetric" in source.facts else (record,))
         weight = Fraction(draw(self.weights)) if most is None else most / len(both) / draw([1, 1, 1, 4])
         weight = Fraction(1) if source.exact else Fraction(max(1, int(weight))) if source.whole else weight
         for side in sides:
@@ -261,8 +253,7 @@ class _Maker:
         if isinstance(type_, TupleOf):
             return tuple(map(self._value, type_.elements))
         if isinstance(type_, ListOf):
-            longest = min(self.random.choice([1, 2, 6]), type_.bound or 6)
-            return tuple(self._value(type_.element) for _ in range(self.random.randint(0, longest)))
+            return tuple(map(self._value, [type_.element] * self.random.randint(0, min(5, type_.bound or 5))))
         return self.random.choice(type_.listed if isinstance(type_, CategoryOf) else self.few[str(physical(type_))])
 
     def _admits(self, source: Source, sides: Sequence[dict[Any, Fraction]]) -> bool:
