@@ -41,7 +41,7 @@ from wpinq.sinks.sink import gathered
 ERROR = 1e-6
 
 #: The pairs of a search, and those that it keeps; the numbers of a batch, and the cells of more outcomes than so many.
-TRIES, _KEPT, _AT_ONCE, _CELLS, _OUTCOMES = 1_000, 24, 200_000, 32, 512
+TRIES, _KEPT, _AT_ONCE, _CELLS, _OUTCOMES = 1_000, 16, 200_000, 32, 512
 
 _HEAD, _REASON = "{measurement}: billed {billed} to {account}; ", "not audited: {reason}"
 _PROVED = "{exact:.6g} by exact scores, at least {bound:.4g} by {draws:,} draws"
@@ -70,27 +70,31 @@ def run(options: argparse.Namespace) -> None:
     made = [_Maker(label, each, account, options.seed) for label, each in listed for account in each.costs]
     if not made:
         raise UsageError("the program releases nothing; end a query with NoisyCount(epsilon, over: ...)")
-    found = [_finding(each, options, len(made)) for each in made]
+    made.sort(key=lambda each: each.asked.sink.whole_output or each.asked.sink.chooses)  # slow ones get what is left
+    end, places = time.perf_counter() + 60 * options.minutes, range(len(made), 0, -1)
+    found = [_finding(each, options.draws, end, left, len(made)) for each, left in zip(made, places, strict=True)]
     lines = ((_HEAD + (_PROVED if "draws" in each else _REASON)).format(**each) for each in found)
     print(json.dumps({"error": ERROR, "findings": found}, indent=1) if options.json else "\n".join(lines), flush=True)
     if names := ", ".join(each["measurement"] for each in found if each.get("violation")):
         raise AuditFailed(f"a loss above the bill: {names}; do not release it, and report the program")
 
 
-def _finding(made: _Maker, options: argparse.Namespace, parts: int) -> dict[str, Any]:
-    """The finding on one measurement, which takes one of so many parts of time and error."""
-    start, asked, billed = time.perf_counter(), made.asked, made.asked.costs[made.account]
+def _finding(made: _Maker, draws: int | None, end: float, left: int, parts: int) -> dict[str, Any]:
+    """The finding on one measurement: of `left` with an equal time to the end, and of `parts` with an equal error."""
+    end, asked, billed = end / left + time.perf_counter() * (1 - 1 / left), made.asked, made.asked.costs[made.account]
     row = {"measurement": made.label, "account": made.account, "billed": format_epsilon(billed)}
     worst = [each for each in made.worst(TRIES) if each[0]]
     if not worst:
         return {**row, "reason": "no made neighbours move it"}
-    left, spent, count = 60 * options.minutes / parts - (time.perf_counter() - start), 0.0, 50
-    while options.draws is None and spent < max(0.2, left / 50):
-        count, begin = 2 * count, time.perf_counter()
+    spent, count = 0.0, 50
+    while draws is None and spent < 0.2:
+        count, start = 2 * count, time.perf_counter()
         _tables(asked, worst[0][1], count)
-        spent = time.perf_counter() - begin
-    draws: int = options.draws or max(1_000, int(0.7 * count * left / spent))
-    tried = [_events(_tables(asked, outputs, 40 + draws // 400), 0.01)[0] for _, outputs in worst]
+        spent = time.perf_counter() - start
+    if draws is None:  # all that there is time for, up to those that a tenth too little noise takes
+        enough = 300_000 * float(max(billed, 1 / billed)) ** 2
+        draws = max(500, int(min(0.7 * count / spent * (end - time.perf_counter()), enough)))
+    tried = [_events(_tables(asked, outputs, 20 + draws // 200), 0.01)[0] for _, outputs in worst]
     outputs = worst[int(np.argmax(tried))][1]
     _, likely, events = _events(_tables(asked, outputs, draws // 5), ERROR)
     seen, step = np.zeros((2, len(events)), dtype=np.int64), max(1, _AT_ONCE // len(events))
@@ -210,7 +214,9 @@ class _Maker:
             pair = self._pair(self.random.choice(kept)[1] if kept and self.random.random() < 0.6 else None)
             if all(self._admits(source, [side[name] for side in pair]) for name, source in self.sources.items()):
                 outputs = [evaluate(self.asked.plan, side, EXACT) for side in pair]
-                rank = _loss(self.asked, outputs), self.random.random() - len(_keys(self.asked, outputs))
+                keys, listing = _keys(self.asked, outputs), self.asked.listing
+                near = sum(abs(float(outputs[0].get(x, 0)) - listing.above) for x in keys) if listing else 0
+                rank = _loss(self.asked, outputs), self.random.random() - len(keys) - near
                 kept = sorted([*kept, (rank, pair, outputs)], key=itemgetter(0), reverse=True)[:_KEPT]
         return [(loss, [{x: float(w) for x, w in each.items()} for each in outputs]) for (loss, _), _, outputs in kept]
 
