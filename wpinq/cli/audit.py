@@ -80,7 +80,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _finding(made: _Maker, draws: int | None, end: float, left: int, parts: int) -> dict[str, Any]:
-    """The finding on one measurement: of `left` with an equal time to the end, and of `parts` with an equal error."""
+    """The finding on one measurement, of `left` in the time and of `parts` in the error."""
     end, asked, billed = end / left + time.perf_counter() * (1 - 1 / left), made.asked, made.asked.costs[made.account]
     row = {"measurement": made.label, "account": made.account, "billed": format_epsilon(billed)}
     worst = [each for each in made.worst(TRIES) if each[0]]
@@ -119,7 +119,7 @@ def _least(likely: Any, rare: Any, draws: int, error: float) -> Any:
 
 
 def _events(tables: Sequence[Any], error: float) -> tuple[float, int, list[tuple[Any, Any]]]:
-    """The events that tell two samples apart best, one a column: their bound, the likelier side, and cells."""
+    """The events that tell samples apart best, one a column: bound, likelier side, cells."""
     found = []
     for likely in (0, 1):
         columns = zip(tables[likely].T, tables[1 - likely].T, strict=True)
@@ -180,7 +180,7 @@ def _loss(asked: Measurement, outputs: _Pair) -> Fraction:
 
 
 class _Maker:
-    """Makes neighbouring datasets for the sources of a measurement; one unit of an account changes."""
+    """Makes neighbouring datasets for a measurement: one unit of an account changes."""
 
     def __init__(self, label: str, asked: Measurement, account: str, seed: str) -> None:
         self.label, self.asked, self.account, self.random = label, asked, account, Random(seed)
@@ -190,7 +190,7 @@ class _Maker:
         self.known = self.few = self._values()
 
     def _values(self) -> dict[str, list[Any]]:
-        """Values for the fields of records: those of the plan and the keys, so that comparisons are met."""
+        """Values for fields: those of the plan and the keys, so that comparisons are met."""
         found: dict[str, set[Any]] = {"bool": {False, True}, "int": {0, 1, 2}, "float": {-1.5}, "str": {"a", "b"}}
         steps = [node.operator for node in topological([self.asked.plan]) if node.inputs]
         left: list[Any] = [getattr(step, each.name) for step in steps for each in fields(step)]  # type: ignore[arg-type]
