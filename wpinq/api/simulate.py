@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -151,7 +151,7 @@ def _read(given: Any, source: Source) -> Mapping[Value, Any] | EngineDataset:
         weights = accumulate(zip(records, map(Fraction, exact), strict=True), EXACT)
     held = weights if all(weights.values()) else {record: weight for record, weight in weights.items() if weight}
     for fact in source.facts:
-        if not _KEEPS[fact](held):
+        if not KEEPS[fact](held):
             raise SourceRejected(f"the data for {source.source!r} break the fact {fact}: {FACTS[fact]}")
     different = {*held.values()} if weighted else set()
     if "whole_weights" in facts and max(different, default=0) > source.unit_weight:
@@ -165,8 +165,8 @@ def _read(given: Any, source: Source) -> Mapping[Value, Any] | EngineDataset:
             f"the data for {source.source!r} hold (a, b) and (b, a) that weigh more than the unit weight "
             f"{source.unit_weight} together: one unit is both"
         )
-    if source.sizes is not None:
-        _check_sizes(held, source.sizes, type_)
+    for words in exceeded_sizes(held, source.sizes, type_) if source.sizes is not None else ():
+        raise SourceRejected(broken_size(words))
     return weights
 
 
@@ -197,13 +197,14 @@ def _fraction(weight: Any, source: Source, place: int) -> Fraction:
     raise PlanError(f"source {source.source!r}: the weight of record {place}, counted from 0, is no finite number")
 
 
-def _check_sizes(held: Iterable[Value], sizes: Sizes, type_: Type) -> None:
+def exceeded_sizes(held: Iterable[Value], sizes: Sizes, type_: Type) -> Iterator[str]:
+    """The bounds that some records exceed, in words."""
     names = type_.names if isinstance(type_, TupleOf) else ()
     for words, (fields, most) in zip(sizes.words, sizes.bounds, strict=True):
         places = [names.index(name) for name in fields]
         keys = (tuple(record[place] for place in places) for record in held)
         if max(Counter(keys).values(), default=0) > most:
-            raise SourceRejected(broken_size(words))
+            yield words
 
 
 def _reverse(record: Value) -> Value:
@@ -215,7 +216,7 @@ def _reverses(held: Mapping[Value, Any]) -> Iterable[Value]:
 
 
 #: Whether public weights, which are exact, keep a fact: engines rely on it.
-_KEEPS: dict[str, Callable[[Mapping[Value, Any]], bool]] = {
+KEEPS: dict[str, Callable[[Mapping[Value, Any]], bool]] = {
     "nonnegative": lambda held: min(held.values(), default=0) >= 0,
     "unit_weights": lambda held: {*held.values()} <= {1},
     "whole_weights": lambda held: all(weight >= 0 and weight == int(weight) for weight in {*held.values()}),

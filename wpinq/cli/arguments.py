@@ -246,6 +246,10 @@ class NotSaved(WpinqError):
     """What was paid for could not be written where it was wanted."""
 
 
+class AuditFailed(WpinqError):
+    """More is lost on made data than is billed."""
+
+
 class ReaderGone(WpinqError):
     """The reader of the output went away."""
 
@@ -263,6 +267,7 @@ EXIT_CODES: tuple[tuple[type[WpinqError], int], ...] = (
     (LedgerError, 6),
     (errors.LanguageError, 7),
     (NotSaved, 8),
+    (AuditFailed, 9),
     (Interrupted, 130),
     (ReaderGone, 141),
 )

@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 import shtab
 
 import wpinq
-from wpinq.cli import explain, ledger, mcp, publish, run, serve, statement, synthesize, synthesize_table
+from wpinq.cli import audit, explain, ledger, mcp, publish, run, serve, statement, synthesize, synthesize_table
 from wpinq.cli.arguments import EXIT_CODES, abandon_stdout, as_options, ledger_file, ledger_place, tell
 from wpinq.errors import WpinqError, WpinqWarning, nearest, suggest, system_reason
 from wpinq.runtime.public import NO_ARGUMENTS
@@ -108,7 +108,7 @@ def _parser() -> argparse.ArgumentParser:
     shtab.add_argument_to(parser, help="print a completion script for commands, options and files, and exit")
     parser.set_defaults(command=lambda options: parser.print_help())  # for those who ask for nothing
     commands = parser.add_subparsers(metavar="COMMAND")
-    for command in (run, publish, explain, ledger, statement, synthesize, synthesize_table, serve, mcp):
+    for command in (run, publish, explain, audit, ledger, statement, synthesize, synthesize_table, serve, mcp):
         command.add_parser(commands)
     _complete_files(parser)
     return parser
