@@ -82,7 +82,6 @@ def test_what_was_chosen_is_top_down_by_default_and_unbiased_on_request() -> Non
     best = ranking.best
     np.testing.assert_array_equal(ranking.infer(declared), best.infer(declared, "top down"))
     np.testing.assert_array_equal(ranking.infer(declared, nonnegative=None), best.infer(declared))
-    np.testing.assert_array_equal(ranking.infer(declared, "least squares"), best.infer(declared, "least squares"))
     np.testing.assert_array_equal(ranking.infer(silent), best.infer(silent))
     assert (best.infer(declared) < 0).any()
     assert (ranking.infer(declared) >= 0).all()

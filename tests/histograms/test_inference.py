@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy.optimize import linear_sum_assignment, linprog, minimize, nnls
+from scipy.optimize import linear_sum_assignment, linprog, minimize
 from scipy.stats import binom
 
 from tests.support.parameters import for_each
@@ -25,7 +25,6 @@ from wpinq.histograms import (
     match_sizes,
     median,
     merge_estimates,
-    nonnegative_least_squares,
     project_to_total,
     project_tree,
     quantile,
@@ -238,19 +237,18 @@ def test_general_least_squares_dense_and_sparse(seed):
         np.testing.assert_allclose(least_squares(form, y), wanted, atol=1e-7)
 
 
-@pytest.mark.parametrize("solve", [least_squares, nonnegative_least_squares])
-def test_matrices_that_are_none(solve):
+def test_matrices_that_are_none():
     from scipy.sparse import csr_matrix
 
-    np.testing.assert_allclose(solve([[1, 0], [0, 1]], [1, 2]), [1, 2])
+    np.testing.assert_allclose(least_squares([[1, 0], [0, 1]], [1, 2]), [1, 2])
     ragged, complex_ = [[1], [1, 2]], [[1j], [1]]
     for bad in (np.zeros((2, 0)), [[math.nan, 1], [0, 1]], ragged, complex_, None, [1, 2], [["1"], ["2"]], [[1, 2]]):
         with pytest.raises(AnswersError, match="matrix"):
-            solve(bad, [1, 2])
+            least_squares(bad, [1, 2])
     with pytest.raises(AnswersError, match="finite"):
-        solve(csr_matrix([[math.inf], [1]]), [1, 2])
+        least_squares(csr_matrix([[math.inf], [1]]), [1, 2])
     with pytest.raises(AnswersError, match="tolerance"):
-        solve([[1.0]], [1], tolerance=None)
+        least_squares([[1.0]], [1], tolerance=None)
 
 
 def test_least_squares_that_does_not_converge_says_so():
@@ -259,20 +257,6 @@ def test_least_squares_that_does_not_converge_says_so():
     nearly_singular = diags(np.logspace(0, -12, 200)).tocsr()
     with pytest.raises(AnswersError, match="did not converge"):
         least_squares(nearly_singular, nearly_singular @ np.ones(200))
-    with pytest.raises(AnswersError, match="allow a larger tolerance"):
-        nonnegative_least_squares(diags(np.arange(1.0, 9.0)).tocsr(), np.arange(8) - 2.5, tolerance=1e-30)
-
-
-@for_each("seed", SEEDS)
-def test_nonnegative_least_squares_satisfies_the_optimality_conditions(seed):
-    from scipy.sparse import csr_matrix
-
-    rng = np.random.default_rng(seed)
-    a = dense(Tree.uniform(13, 3))
-    y = a @ np.maximum(rng.normal(size=13), 0) + rng.normal(size=len(a))
-    exact = nnls(a, y)[0]
-    np.testing.assert_allclose(nonnegative_least_squares(a, y), exact, atol=1e-9)
-    np.testing.assert_allclose(nonnegative_least_squares(csr_matrix(a), y), exact, atol=1e-5)
 
 
 @for_each("seed", SEEDS)

@@ -44,7 +44,6 @@ from wpinq.inference.least_squares import isotonic_l1 as isotonic_l1
 from wpinq.inference.least_squares import isotonic_l2 as isotonic_l2
 from wpinq.inference.least_squares import least_squares as least_squares
 from wpinq.inference.least_squares import median as median
-from wpinq.inference.least_squares import nonnegative_least_squares as nonnegative_least_squares
 from wpinq.inference.least_squares import project_to_total as project_to_total
 from wpinq.inference.least_squares import project_tree as project_tree
 from wpinq.inference.least_squares import quantile as quantile

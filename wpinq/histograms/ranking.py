@@ -232,7 +232,7 @@ class Ranking:
         ----------
         answers : Answers or array-like
             Of `measure`, or noisy answers in the order of the strategy's keys.
-        nonnegative : {"declared", "top down", "least squares"}, optional
+        nonnegative : {"declared", "top down"}, optional
             "declared" is "top down" where the plan of the answers proves, from what its sources declare (rows, or the
             fact "nonnegative"), that no bin weighs less than 0; of numbers without a plan, where that of the `source`
             given to `choose` proves it. None for the unbiased estimate.

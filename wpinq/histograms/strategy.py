@@ -22,7 +22,7 @@ from wpinq.expr.values import Value
 from wpinq.histograms.workload import Stacked, Workload, as_workload, check_domain_size
 from wpinq.inference.checks import blocks, is_one_of, units, vector
 from wpinq.inference.intervals import Noise
-from wpinq.inference.least_squares import nonnegative_least_squares, project_tree
+from wpinq.inference.least_squares import project_tree
 from wpinq.inference.tree import Tree
 from wpinq.measure.answers import Answers
 from wpinq.measure.measurement import Measurement
@@ -248,7 +248,7 @@ def bins_of(source: Query, bin: UserFunction | None, domain: int) -> Query:
 Coefficient = tuple[Any, Any]
 
 #: How an estimate is made non-negative; "declared" where the plan of its answers proves that the histogram is.
-Nonnegative = Literal["declared", "top down", "least squares"] | None
+Nonnegative = Literal["declared", "top down"] | None
 
 _ROW_SPACE = 1e-7
 
@@ -356,28 +356,20 @@ class LinearStrategy(Strategy):
         ----------
         answers : Answers or array-like
             Answers of `measure`, or noisy answers `A x + noise` in the order of `keys`.
-        nonnegative : {"declared", "top down", "least squares"}, optional
+        nonnegative : {"declared", "top down"}, optional
             Keep the counts at 0 or more: "top down" makes a binary tree over the unbiased estimate non-negative from
-            the root on, so that long ranges keep their sums; "least squares" solves the constrained problem, which
-            adds up to a large bias on long ranges of empty bins. "declared" is "top down" where the sources of the
+            the root on, so that long ranges keep their sums. "declared" is "top down" where the sources of the
             answers declare what makes the histogram non-negative (`declared_nonnegative`). Without any the estimate
             is unbiased.
         """
         nonnegative = declared_or(self, answers, nonnegative)
-        if nonnegative is not None and not is_one_of(nonnegative, ("top down", "least squares")):
-            raise AnswersError(f"nonnegative is 'top down', 'least squares' or None, not {described(nonnegative)}")
-        numbers = self.answers_of(answers)
-        if nonnegative == "least squares":
-            from scipy.sparse.linalg import LinearOperator
-
-            shape = (len(numbers), self.domain)
-            operator = LinearOperator(shape, matvec=self.apply, rmatvec=self.transpose, dtype=np.float64)
-            return nonnegative_least_squares(operator, numbers, tolerance=1e-6)
-        estimate = self.estimate(numbers)
-        if nonnegative == "top down":
-            tree = Tree.uniform(self.domain, 2)
-            return project_tree(tree, tree.totals(estimate))[-1]
-        return estimate
+        estimate = self.estimate(self.answers_of(answers))
+        if nonnegative is None:
+            return estimate
+        if nonnegative != "top down":
+            raise AnswersError(f"nonnegative is 'declared', 'top down' or None, not {described(nonnegative)}")
+        tree = Tree.uniform(self.domain, 2)
+        return project_tree(tree, tree.totals(estimate))[-1]
 
     def expected_error(self, workload: Any, epsilon: object) -> float:
         """The expected total squared error of a workload, exact and known before anything is spent.

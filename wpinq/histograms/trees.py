@@ -100,21 +100,19 @@ class Hierarchical(LinearStrategy):
     def range_variances(self, starts: Integers, stops: Integers) -> Floats:
         return range_variances(self.tree, least_squares_spread(self.tree), starts, stops)
 
-    def infer(
-        self, answers: Any, nonnegative: Literal["declared", "top down", "subtrees", "least squares"] | None = None
-    ) -> Floats:
+    def infer(self, answers: Any, nonnegative: Literal["declared", "top down", "subtrees"] | None = None) -> Floats:
         """The histogram by least squares over the tree, in linear time.
 
         Parameters
         ----------
         answers : Answers or array-like
             Noisy counts of the nodes, root first.
-        nonnegative : {"declared", "top down", "subtrees", "least squares"}, optional
+        nonnegative : {"declared", "top down", "subtrees"}, optional
             "declared" is "top down" where the sources of the answers declare what makes the histogram non-negative
             (`declared_nonnegative`), and else unbiased. "top down" makes the tree non-negative from the root on, each
             node keeping its total. "subtrees" is the paper's heuristic: a node at or below 0 becomes 0 with its
             subtree; it keeps no totals, so long ranges should be read from `zero_subtrees(tree, nodes)` and not from
-            the bins. "least squares" solves the constrained problem.
+            the bins.
 
         Notes
         -----

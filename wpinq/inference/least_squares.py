@@ -15,8 +15,6 @@ from wpinq.inference.checks import MOST_RECORDS, count_of, is_one_of, matrix_of,
 from wpinq.inference.tree import Tree, as_levels
 from wpinq.runtime.arrays import Floats, Integers
 
-_DENSE_LIMIT = 600
-
 
 def project_to_total(values: Any, total: float, at_most: bool = False) -> Floats:
     """The nearest non-negative vector with a given sum.
@@ -116,63 +114,6 @@ def _project_families(counts: Integers, children: Floats, totals: Floats) -> Flo
     last = np.maximum(positive - 1, 0)[:, None]
     shift = np.where(positive[:, None] > 0, np.take_along_axis(shifts, last, axis=1), descending[:, :1])
     return np.asarray(np.maximum(family - shift, 0.0)[inside])
-
-
-def nonnegative_least_squares(matrix: Any, values: Any, tolerance: float = 1e-8) -> Floats:
-    """Least squares under `x ≥ 0`: `argmin ‖matrix · x − values‖₂`.
-
-    Parameters
-    ----------
-    matrix : numpy array or scipy sparse matrix or LinearOperator, shape (m, n)
-        The strategy.
-    values : array-like, shape (m,)
-        Noisy answers.
-    tolerance : float
-        For large or sparse matrices: the largest violation of the optimality conditions, relative to ‖Aᵀy‖∞.
-        AnswersError when it is not reached.
-
-    Returns
-    -------
-    numpy array of float64, shape (n,)
-        The fit: exact (Lawson and Hanson) for small dense matrices, by bounded quasi-Newton steps otherwise.
-
-    Notes
-    -----
-    Non-negative fits are biased upwards where the true counts are near 0.
-
-    Examples
-    --------
-    >>> nonnegative_least_squares(np.array([[1.0, 1.0], [1.0, 0.0], [0.0, 1.0]]), [1.0, 2.0, -1.0])
-    array([1.5, 0. ])
-    """
-    from scipy.optimize import minimize, nnls
-    from scipy.sparse.linalg import aslinearoperator
-
-    numbers = vector(values, "values")
-    matrix = matrix_of(matrix, len(numbers))
-    positive(tolerance, "the tolerance")
-    if isinstance(matrix, np.ndarray) and matrix.shape[1] <= _DENSE_LIMIT:
-        return np.asarray(nnls(matrix, numbers)[0], dtype=np.float64)
-    operator = aslinearoperator(matrix)
-    target = operator.rmatvec(numbers)
-    size = max(float(np.abs(target).max()), 1e-300)
-
-    def loss(x: Floats) -> tuple[float, Floats]:
-        residual = operator.matvec(x) - numbers
-        return float(residual @ residual) / (2 * size), operator.rmatvec(residual) / size
-
-    options = {"maxiter": 20_000, "maxfun": 200_000, "ftol": 0.0, "gtol": tolerance / 10, "maxcor": 30}
-    start, bounds = np.zeros(operator.shape[1]), [(0.0, None)] * operator.shape[1]
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-    fit = np.asarray(found.x, dtype=np.float64)
-    gradient = loss(fit)[1]
-    violation = np.where(fit > 0, np.abs(gradient), np.maximum(-gradient, 0.0)).max()
-    if violation > tolerance:
-        raise AnswersError(
-            f"non-negative least squares stopped at a violation of {violation:.2g}, above the tolerance of "
-            f"{tolerance:.2g}: allow a larger tolerance"
-        )
-    return fit
 
 
 # --- integers that keep their totals ----------------------------------------------------------------------------------
