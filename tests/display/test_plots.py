@@ -17,8 +17,8 @@ import wpinq as wp
 from tests.support.parameters import for_each
 from wpinq import histograms as h
 from wpinq.display.plots import plot_answers
-from wpinq.errors import AnswersError, PlanError, install
-from wpinq.histograms.charts import plot_estimate, plot_tree
+from wpinq.errors import AnswersError, install
+from wpinq.histograms.charts import plot_estimate
 from wpinq.measure.answers import STAMP, Answers
 
 people = wp.source("people", age=int, town=str)
@@ -168,7 +168,6 @@ def test_what_cannot_be_drawn_is_refused(what: str) -> None:
 PLOTS: dict[str, Any] = {
     "answers": lambda axes=None: plot_answers(released(ages.noisy_count(1, over=[30])), axes=axes),
     "estimate": lambda axes=None: plot_estimate([1.0, 2.0], axes=axes),
-    "tree": lambda axes=None: plot_tree([2, 1, 1], 2, axes=axes),
 }
 every_plot = pytest.mark.parametrize("plot", PLOTS.values(), ids=PLOTS.keys())
 
@@ -185,7 +184,7 @@ def test_every_plot_draws_on_the_axes_given_or_on_its_own(plot: Any) -> None:
 def test_no_plot_touches_pyplot() -> None:
     code = (
         "import sys, wpinq.histograms.charts as p; assert 'matplotlib' not in sys.modules;"
-        "p.plot_tree([2, 1, 1], 2).figure.savefig(sys.stdout.buffer);"
+        "p.plot_estimate([2, 1, 1]).figure.savefig(sys.stdout.buffer);"
         "assert 'matplotlib.pyplot' not in sys.modules"
     )
     root = Path(wp.__file__).parents[1]
@@ -255,73 +254,6 @@ def test_an_estimate_of_simulated_answers_is_stamped() -> None:
 def test_an_unfit_estimate_is_refused(arguments: dict[str, Any]) -> None:
     with pytest.raises(AnswersError):
         plot_estimate(**arguments)
-
-
-# the tree
-
-
-def rectangles(axes: Any) -> list[tuple[float, float, float]]:
-    """(left, right, height) of every node, root first."""
-    (nodes,) = axes.collections
-    return [
-        (path.vertices[:, 0].min(), path.vertices[:, 0].max(), path.vertices[:, 1].min()) for path in nodes.get_paths()
-    ]
-
-
-def test_nodes_span_their_bins_also_when_the_last_ones_are_cut() -> None:
-    strategy = h.Hierarchical(5, 3)
-    levels = strategy.tree.totals(np.array([1.0, 2.0, 3.0, 4.0, 6.0]))
-    axes = plot_tree(levels, branching=3)
-    bins = [(0, 5), (0, 3), (3, 5), (0, 1), (1, 2), (2, 3), (3, 4), (4, 5)]
-    heights = [2, 1, 1, 0, 0, 0, 0, 0]
-    assert rectangles(axes) == [(a - 0.5, b - 0.5, height) for (a, b), height in zip(bins, heights, strict=True)]
-    np.testing.assert_allclose(axes.collections[0].get_array(), [16 / 5, 2, 5, 1, 2, 3, 4, 6])
-    assert texts(axes) == ["16", "6", "10", "1", "2", "3", "4", "6"]
-    assert [axis.get_ylabel() for axis in axes.figure.axes] == ["height", "count per bin"]
-    assert draws(axes)
-
-
-def test_one_row_is_the_same_tree_as_levels() -> None:
-    row, levels = plot_tree(np.array([14, 3, 11, 3, 0, 11, 0]), 2), plot_tree([[14], [3, 11], [3, 0, 11, 0]], 2)
-    assert rectangles(row) == rectangles(levels)
-    assert texts(row) == texts(levels) == ["14", "3", "11", "3", "0", "11", "0"]
-
-
-def test_answers_are_drawn_as_counts_and_stamped() -> None:
-    strategy = h.Hierarchical(8)
-    answers = simulated(strategy.measure(people, 1, bin=lambda p: p.age - 30))
-    axes = plot_tree(answers, 2)
-    *numbers, stamp = texts(axes)
-    assert numbers == [f"{value:.4g}" for value in strategy.answers_of(answers)]
-    assert stamp == STAMP
-    consistent = plot_tree(strategy.nodes(answers), 2, answers=answers)
-    assert texts(consistent)[-1] == STAMP
-    assert texts(consistent)[0] != numbers[0]
-
-
-def test_wide_levels_are_coloured_without_numbers() -> None:
-    strategy = h.Hierarchical(64)
-    axes = plot_tree(strategy.apply(np.ones(64)), 2)
-    assert len(rectangles(axes)) == 127
-    assert len(texts(axes)) == 1 + 2 + 4 + 8
-    np.testing.assert_allclose(axes.collections[0].get_array(), 1.0)
-
-
-@pytest.mark.parametrize(
-    "values",
-    [[], [1.0] * 4, [1.0, float("inf"), 2.0], [[1.0], [[2.0], [3.0, 4.0]]], "abc", [None], np.ones((3, 1))],
-    ids=["empty", "no tree", "infinite", "ragged", "text", "null", "table"],
-)
-def test_unfit_node_values_are_refused(values: Any) -> None:
-    with pytest.raises(AnswersError):
-        plot_tree(values, 2)
-
-
-def test_an_unfit_branching_and_answers_of_another_query_are_refused() -> None:
-    with pytest.raises(PlanError):
-        plot_tree([2, 1, 1], 1)
-    with pytest.raises((AnswersError, PlanError)):
-        plot_tree(simulated(ages.noisy_count(1, over=[30, 31, 32])), 2)
 
 
 def test_bars_of_listed_keys_reach_down_as_their_intervals_do() -> None:

@@ -172,7 +172,6 @@ MISTAKES: list[tuple[str, str, str]] = [
     ("networkx", "graphs.degrees()", "degrees(edges"),
     ("networkx", "wp.EdgeList('edges.txt', direct=True)", "`directed`"),
     ("networkx", "h.Hierarchical('age', bins=10)", "Hierarchical(domain"),
-    ("networkx", "h.plot_tree(h.Hierarchical(4), answers)", "plot_tree(answers, 2)"),
     # --- names after a dot
     ("pandas", "people['city']", 'wp.col("age")'),
     ("pandas", "people.city", 'wp.col("city")'),

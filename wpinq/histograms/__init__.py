@@ -8,7 +8,6 @@ from wpinq.histograms.attributes import Marginals as Marginals
 from wpinq.histograms.attributes import Product as Product
 from wpinq.histograms.attributes import UnionOfProducts as UnionOfProducts
 from wpinq.histograms.charts import plot_estimate as plot_estimate
-from wpinq.histograms.charts import plot_tree as plot_tree
 from wpinq.histograms.matrices import MatrixMechanism as MatrixMechanism
 from wpinq.histograms.matrices import PIdentity as PIdentity
 from wpinq.histograms.matrices import optimise as optimise

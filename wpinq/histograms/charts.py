@@ -1,4 +1,4 @@
-"""Plots of histograms: an estimate with its intervals, and the tree.
+"""Plots of histograms: an estimate with its intervals.
 
 matplotlib is an optional extra, `pip install 'wpinq[plots]'`, and is imported when a plot is drawn; AnswersError where
 it is missing. Plots are drawn on `axes`, or on a new figure outside of pyplot, and these axes are given back.
@@ -6,29 +6,20 @@ it is missing. Plots are drawn on `axes`, or on a new figure outside of pyplot, 
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from wpinq.display.plots import axes_or_new, provenance
 from wpinq.errors import AnswersError
-from wpinq.histograms.strategy import LinearStrategy
-from wpinq.histograms.trees import Hierarchical
 from wpinq.inference.checks import vector
 from wpinq.inference.intervals import Bootstrap
-from wpinq.inference.tree import Tree
 from wpinq.measure.answers import Answers
 from wpinq.runtime.arrays import Floats
 from wpinq.sinks.answer_kinds import COUNT, RESCALED, WEIGHT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-_MOST_NUMBERS = 10
-_MOST_OUTLINED = 100
 
 
 def plot_estimate(
@@ -91,84 +82,3 @@ def _ends(interval: Any, size: int) -> tuple[Floats, Floats, str]:
     if (low > high).any():
         raise AnswersError(f"the lower end of bin {int(np.argmax(low > high))} lies above its upper end")
     return low, high, name
-
-
-def plot_tree(values: Any, branching: int, answers: Answers | None = None, axes: Axes | None = None) -> Axes:
-    """A plot of the tree of ranges, with a rectangle for each node over its bins.
-
-    Node i of height h spans the bins from `i · k^h` on. The colour is the node's value per bin, so that a node and its
-    children have one colour where the counts are even, and noise stands out at the leaves. Levels of at most 10 nodes
-    have their values written in.
-
-    Parameters
-    ----------
-    values : Answers or array-like
-        Answers of `Hierarchical.measure`, drawn as measured; or numbers of the nodes, root first, in one row or in
-        levels: `strategy.nodes(answers)` draws the consistent tree. AnswersError when no tree has that many nodes.
-    branching : int
-        The branching factor k, at least 2.
-    answers : Answers, optional
-        The answers behind the values, which the plot then names; it is stamped for simulated answers.
-
-    Examples
-    --------
-    >>> axes = plot_tree([[14], [3, 11], [3, 0, 11, 0]], branching=2)
-    >>> [text.get_text() for text in axes.texts]
-    ['14', '3', '11', '3', '0', '11', '0']
-    """
-    if isinstance(values, LinearStrategy):
-        raise AnswersError(
-            "the values come first, then the branching factor: plot_tree(answers, 2), or "
-            "plot_tree(strategy.nodes(answers), 2)"
-        )
-    source = values if isinstance(values, Answers) else answers
-    numbers = values if isinstance(values, Answers) else _one_row(values)
-    strategy = Hierarchical(_leaves(len(numbers), branching), branching)
-    tree = strategy.tree
-    levels = tree.split(strategy.answers_of(numbers))
-    drawn = axes_or_new(axes)
-    from matplotlib.collections import PolyCollection
-
-    corners, middles = [], []
-    for height, size in zip(range(tree.levels - 1, -1, -1), tree.sizes, strict=True):
-        edges = np.minimum(np.arange(size + 1) * branching**height, strategy.domain) - 0.5
-        corners += [[(a, height), (b, height), (b, height + 1), (a, height + 1)] for a, b in pairwise(edges)]
-        middles.append((edges[1:] + edges[:-1]) / 2)
-    widths = np.array([corner[1][0] - corner[0][0] for corner in corners])
-    colours = PolyCollection(
-        corners,
-        array=np.concatenate(levels) / widths,
-        cmap="viridis",
-        edgecolors="white",
-        linewidths=np.repeat([0.5 if size <= _MOST_OUTLINED else 0.0 for size in tree.sizes], tree.sizes),
-        antialiaseds=False,
-    )
-    drawn.add_collection(colours)
-    for row, (level, middle) in enumerate(zip(levels, middles, strict=True)):
-        for value, place in zip(level, middle, strict=True) if len(level) <= _MOST_NUMBERS else ():
-            drawn.text(
-                place, tree.levels - row - 0.5, f"{value:.4g}", ha="center", va="center", fontsize=8, clip_on=True,
-                bbox={"boxstyle": "round,pad=0.15", "facecolor": "white", "alpha": 0.75, "linewidth": 0},
-            )  # fmt: skip
-    drawn.set_yticks(np.arange(tree.levels) + 0.5, [str(height) for height in range(tree.levels)])
-    drawn.set(xlim=(-0.5, strategy.domain - 0.5), ylim=(0, tree.levels), xlabel="bin", ylabel="height")
-    drawn.figure.colorbar(colours, ax=drawn, label="count per bin")
-    provenance(drawn, source)
-    return drawn
-
-
-def _one_row(values: Any) -> Floats:
-    what = "the values of the nodes"
-    if isinstance(values, Sequence) and values and not any(isinstance(level, (int, float)) for level in values):
-        return np.concatenate([vector(level, what) for level in values])
-    return vector(values, what)
-
-
-def _leaves(nodes: int, branching: int) -> int:
-    """The number of leaves of the tree with this many nodes; it grows with them."""
-    Tree.uniform(1, branching)  # refuses a branching factor that is none
-    if nodes:
-        leaves = 1 + bisect_left(range(1, nodes), nodes, key=lambda n: sum(Tree.uniform(n, branching).sizes))
-        if sum(Tree.uniform(leaves, branching).sizes) == nodes:
-            return leaves
-    raise AnswersError(f"no tree with {branching} children a node has {nodes} nodes: give one number for every node")
