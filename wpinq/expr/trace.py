@@ -280,7 +280,7 @@ def as_function(given: object) -> UserFunction:
                 f"{reprlib.repr(given)} is no column name: write an expression as `lambda r: r.age > 30` or "
                 '`wp.col("age") > 30`'
             )
-        return lambda record: _column(record, given)
+        return lambda record: Symbol(build.field_named(expr_of(record), given))
     if isinstance(given, (list, tuple)) and given and all(isinstance(part, str) or callable(part) for part in given):
         parts = [as_function(part) for part in given]
         names = tuple(part if isinstance(part, str) else getattr(part, "column_name", None) for part in given)
@@ -293,10 +293,6 @@ def as_function(given: object) -> UserFunction:
         f'expected a function of a record, such as `lambda p: p.age > 30` or `wp.col("age") > 30`, or the name of a '
         f'column, such as "age", not {other}'
     )
-
-
-def _column(record: Symbol, name: str) -> Symbol:
-    return Symbol(build.field_named(expr_of(record), name))
 
 
 def trace(function: RecordFunction | Lambda, types: tuple[Type, ...]) -> Lambda:

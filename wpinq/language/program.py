@@ -345,14 +345,6 @@ def _scalar(kind: type) -> _OptionReader:
     return read
 
 
-def _number(reading: _Interpreter, node: syntax.Syntax) -> Any:
-    return reading.values.number(node)
-
-
-def _integer(reading: _Interpreter, node: syntax.Syntax) -> int:
-    return reading.values.integer(node)
-
-
 def _word(reading: _Interpreter, node: syntax.Syntax) -> str | None:
     return node.name if isinstance(node, syntax.Name) else None
 
@@ -430,9 +422,11 @@ _OPTIONS: dict[str, tuple[_OptionReader, str]] = {
     "account": (_scalar(str), 'the account is named in quotes: account = "customers"'),
     **{name: (_scalar(bool), f"{name} is true or false") for name in ("nested", "weights", "strict")},
     "start": (_scalar(str), 'the first epoch is named in quotes: start = "2026-01-01"'),
-    **dict.fromkeys(("unit_weight", "cap", "budget_each", "budget_all"), (_number, "")),
+    **dict.fromkeys(
+        ("unit_weight", "cap", "budget_each", "budget_all"), (lambda reading, node: reading.values.number(node), "")
+    ),
     "facts": (_facts, "facts are a list of names: facts = [symmetric]"),
-    **dict.fromkeys(("records_at_most", "at_most"), (_integer, "")),
+    **dict.fromkeys(("records_at_most", "at_most"), (lambda reading, node: reading.values.integer(node), "")),
     "keys_at_most": (
         _keys,
         "keys_at_most lists fields and how many records may agree there: [(src, 500), (src, dst, 3)]",

@@ -84,10 +84,6 @@ def _mapped(items: Expr, function: Expr | None) -> Expr:
     return items if function is None else call("map", items, function)
 
 
-def _collected(items: Expr, function: Expr | None = None) -> Expr:
-    return call("sort_list", _mapped(items, function))
-
-
 def _reduced(primitive: str, items: Expr, function: Expr | None = None) -> Expr:
     values = _mapped(items, function)
     if primitive != "sum_list":
@@ -148,7 +144,7 @@ def count(items: object) -> Any:
     """The number of elements of a list, or of records of a group."""
 
 
-@derived(_collected, takes_function=True)
+@derived(lambda items, function=None: call("sort_list", _mapped(items, function)), takes_function=True)
 def collect(items: object, function: Callable[..., Any] | None = None) -> Any:
     """The elements of a list or group, or a function of each, in canonical order."""
 
