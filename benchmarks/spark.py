@@ -199,7 +199,7 @@ def run(task: dict[str, Any]) -> None:
             meter.part(f"protect{warmth}", partial(each.protect, EDGES, task["rows"], budget=100))
             for count in (40, 400):
                 part = f"CCDF of {count}{warmth}" if count > 40 else f"CCDF{warmth}"
-                meter.part(part, partial(each.release, ccdf.noisy_count(epsilon=1, over=range(count))))
+                meter.part(part, partial(each.release, ccdf.noisy_count(epsilon=40 / count, over=range(count))))
             table = groups.agg(n=wp.count(), step=wp.mean("step", 0, 40), epsilon=1)
             meter.part(f"table{warmth}", partial(each.release, table))
         with opened() as each:
