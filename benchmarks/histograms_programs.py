@@ -29,7 +29,6 @@ from wpinq.histograms import (
     Sorted,
     Strategy,
     Tree,
-    UnionOfProducts,
     Wavelet,
     choose,
     optimise,
@@ -59,7 +58,6 @@ def widening(rng: np.random.Generator) -> None:
         "Product of PIdentity, 4 sums": (Product(*short[:2]), 2),
         "Product of PIdentity, 64 sums": (Product(*long), 2),
         "Product of three PIdentity, 4 sums": (Product(*short), 3),
-        "UnionOfProducts, long columns": (UnionOfProducts(Product(*long), Product(Hierarchical(4096), long[0])), 2),
     }
     print("noise scale beyond the nominal one, sensitivity over epsilon, in millionths")
     print(f"  {'':36}" + "".join(f"{f'cap {cap:,}':>20}" for cap in CAPS))

@@ -24,9 +24,6 @@ STRATEGIES: dict[str, LinearStrategy] = {
 }
 TABLES: dict[str, LinearStrategy] = {
     "product": h.Product(h.Wavelet(2), h.Hierarchical(3)),
-    "union": h.UnionOfProducts(
-        h.Product(h.Identity(2), h.Hierarchical(3)), h.Product(h.Wavelet(2), h.Identity(3)), 0.5
-    ),
     "long product": h.Product(*[h.Hierarchical(2**9)] * 3),
 }
 

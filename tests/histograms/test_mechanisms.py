@@ -27,7 +27,6 @@ from wpinq.histograms import (
     Ranges,
     Sorted,
     Tree,
-    UnionOfProducts,
     Wavelet,
     bootstrap,
     choose,
@@ -60,10 +59,6 @@ ONE = {
 TWO = {
     "table": (Product(Identity(3), Identity(2)), Fraction(1)),
     "table of trees": (Product(Hierarchical(3, 3), Hierarchical(2)), Fraction(1, 4)),
-    "union": (
-        UnionOfProducts(Product(Hierarchical(3, 3), Identity(2)), Product(Identity(3), Identity(2)), 0.5),
-        Fraction(1, 4),
-    ),
 }
 WITH = {
     **{name: (s, g, people) for name, (s, g) in ONE.items()},

@@ -20,7 +20,6 @@ from wpinq.histograms import (
     Product,
     Sorted,
     Tree,
-    UnionOfProducts,
     Wavelet,
 )
 from wpinq.language import parse, unparse
@@ -40,9 +39,6 @@ STRATEGIES = {
 QUERIES = {
     **{name: strategy.query(items, bin=lambda r: r.bin) for name, strategy in STRATEGIES.items()},
     "product": Product(Hierarchical(4), Wavelet(4)).query(items, bin=lambda r: (r.group, r.bin)),
-    "union": UnionOfProducts(Product(Identity(4), Wavelet(4)), Product(PIdentity([[1.0] * 4]), Identity(4)), 0.3).query(
-        items, bin=lambda r: (r.group, r.bin)
-    ),
     "locations": HierarchicalCounts(Tree([[2], [1, 2]]), [2, 2, 2], 9).query(
         items, 1, group=lambda r: r.group, location=lambda r: r.bin
     ),

@@ -34,7 +34,6 @@ from wpinq.histograms import (
     Stacked,
     Strategy,
     Tree,
-    UnionOfProducts,
     Wavelet,
     choose,
     laplace_sum_survival,
@@ -66,19 +65,7 @@ STRATEGIES: list[LinearStrategy] = [
     Product(Wavelet(3), Hierarchical(3, 3), MatrixMechanism(MATRIX)),
     Product(PIdentity(RNG.uniform(0, 2, (3, 4))), PIdentity(RNG.uniform(0, 2, (2, 5)))),
     Product(MatrixMechanism([[0.25, 0, 0.125], [0, 0.5, 0]]), Hierarchical(5, 2), PIdentity([[1.0, 2.0]])),
-    UnionOfProducts(Product(PIdentity([[1.0, 2, 3]]), Identity(4)), Product(Hierarchical(3), Wavelet(4)), 0.3),
-    UnionOfProducts(
-        Product(Hierarchical(3), PIdentity([[1.0, 2.0]])),
-        Product(MatrixMechanism([[0.375, 0, 0.125]]), Wavelet(2)),
-        0.4,
-    ),
-    UnionOfProducts(
-        Product(Wavelet(3), Identity(2), PIdentity([[1.0, 2.0]])),
-        Product(MatrixMechanism([[1, 1, 1]]), Hierarchical(2), MatrixMechanism([[1, -1]])),
-        0.75,
-    ),
 ]
-SEVERAL = (Product, UnionOfProducts)
 
 
 def matrix_of(strategy: LinearStrategy) -> np.ndarray:
@@ -86,7 +73,7 @@ def matrix_of(strategy: LinearStrategy) -> np.ndarray:
 
 
 def source_of(strategy):
-    if isinstance(strategy, SEVERAL):
+    if isinstance(strategy, Product):
         return wp.source("s", cap=10**6, **{f"a{i}": int for i in range(len(strategy.sizes))})
     return wp.source("s", int, cap=10**6)
 
@@ -94,27 +81,19 @@ def source_of(strategy):
 @for_each("strategy", STRATEGIES, ids=repr)
 def test_the_query_program_weighs_the_matrix_over_the_sensitivity_exactly(strategy):
     query, a = strategy.query(source_of(strategy)), matrix_of(strategy)
-    shape = strategy.sizes if isinstance(strategy, SEVERAL) else (strategy.domain,)
+    shape = strategy.sizes if isinstance(strategy, Product) else (strategy.domain,)
     for column in {0, 1 % strategy.domain, strategy.domain // 2, strategy.domain - 1}:
         record = tuple(int(i) for i in np.unravel_index(column, shape))
         weights = wp.evaluate(query, {"s": [record if len(shape) > 1 else record[0]]}, exact=True)
         released = [Fraction(weights[key]) * strategy.sensitivity for key in strategy.keys]
-        if isinstance(strategy, UnionOfProducts):  # shares over sensitivities: thirds, which no float is
-            np.testing.assert_allclose([float(w) for w in released], a[:, column], rtol=1e-14)
-        else:
-            assert released == [Fraction(float(w)) for w in a[:, column]]
+        assert released == [Fraction(float(w)) for w in a[:, column]]
         assert sum(abs(w) for w in released) <= strategy.sensitivity
         assert weights.norm() <= 1
 
 
 def exact_matrix(strategy: LinearStrategy) -> list[list[Fraction]]:
-    """A, from its answers to unit vectors; of a union, whose rows hold thirds, from those of its products."""
-    if not isinstance(strategy, UnionOfProducts):
-        return [[Fraction(float(w)) for w in row] for row in matrix_of(strategy)]
-    first, second = (exact_matrix(product) for product in strategy.products)
-    shares = Fraction(strategy.share), 1 - Fraction(strategy.share)
-    parts = zip(shares, (first, second), strict=True)
-    return [[share * w / classical_sensitivity(part) for w in row] for share, part in parts for row in part]
+    """A, from its answers to unit vectors."""
+    return [[Fraction(float(w)) for w in row] for row in matrix_of(strategy)]
 
 
 def classical_sensitivity(matrix: list[list[Fraction]]) -> Fraction:
@@ -142,7 +121,7 @@ def test_every_strategy_uses_its_source_once_and_its_noise_scale_is_the_classica
     source = source_of(strategy)
     measurement = strategy.measure(source, Fraction(1, 10))
     assert wp.bill([measurement])["s"] == Fraction(1, 10)
-    zero = (0,) * len(strategy.sizes) if isinstance(strategy, SEVERAL) else 0
+    zero = (0,) * len(strategy.sizes) if isinstance(strategy, Product) else 0
     answers = wp.simulate(measurement, {"s": [zero]}, seed=1)
     nominal = strategy.sensitivity / Fraction(1, 10)
     assert nominal <= Fraction(answers.scale) * strategy.sensitivity <= nominal * (1 + Fraction(1, 10**6))
@@ -156,7 +135,6 @@ SLACK = {
     "optimised product": optimise(Kronecker(AllRanges(64), AllRanges(64))),
     "two trees": Product(Hierarchical(4096), Hierarchical(4096)),
     "three": Product(*THREE),
-    "three and three": UnionOfProducts(Product(*THREE), Product(*THREE[::-1])),
     "marginals": Marginals((4, 3, 5)),
     "marginals apart": Marginals((3, 4, 2), objective="apart"),
     "sorted": Sorted(6),
@@ -171,7 +149,7 @@ def test_rounding_widens_the_noise_of_no_strategy_by_more_than_a_millionth_at_th
     triples = wp.source("triples", a=int, b=int, c=int)
     queries = {}
     for name, strategy in SLACK.items():
-        bins = ("a", "b", "c")[: len(strategy.sizes)] if isinstance(strategy, SEVERAL) else "a"
+        bins = ("a", "b", "c")[: len(strategy.sizes)] if isinstance(strategy, Product) else "a"
         if isinstance(strategy, Marginals):
             bins = ("a", "b", "c")
         queries[name] = strategy.query(
@@ -187,13 +165,13 @@ def test_rounding_widens_the_noise_of_no_strategy_by_more_than_a_millionth_at_th
 
 def test_products_of_long_columns_take_a_select_many_an_attribute():
     long, other = PIdentity(RNG.uniform(0, 0.1, (17, 18))), PIdentity(RNG.uniform(0, 0.1, (18, 19)))
-    for strategy in (Product(long, other), UnionOfProducts(Product(long, other), Product(Hierarchical(18), other))):
-        query = strategy.query(wp.source("s", a=int, b=int))
-        assert sum(isinstance(node.operator, SelectMany) for node in topological([query.plan])) == 2
-        weights = wp.evaluate(query, {"s": [(3, 17)]}, exact=True)
-        released = [float(Fraction(weights[key]) * strategy.sensitivity) for key in strategy.keys]
-        np.testing.assert_allclose(released, matrix_of(strategy)[:, 3 * 19 + 17], rtol=1e-14, atol=1e-300)
-        assert sum(released) == pytest.approx(float(strategy.sensitivity), rel=1e-14)
+    strategy = Product(long, other)
+    query = strategy.query(wp.source("s", a=int, b=int))
+    assert sum(isinstance(node.operator, SelectMany) for node in topological([query.plan])) == 2
+    weights = wp.evaluate(query, {"s": [(3, 17)]}, exact=True)
+    released = [float(Fraction(weights[key]) * strategy.sensitivity) for key in strategy.keys]
+    np.testing.assert_allclose(released, matrix_of(strategy)[:, 3 * 19 + 17], rtol=1e-14, atol=1e-300)
+    assert sum(released) == pytest.approx(float(strategy.sensitivity), rel=1e-14)
 
 
 @for_each("strategy", STRATEGIES, ids=repr)
@@ -453,29 +431,17 @@ def test_strategies_whose_error_depends_on_the_data_say_so():
         simulated_distance(CountOfCounts(50, 100), 1, [0] * 100 + [49])
 
 
-def test_unions_of_products_suit_unions_of_workloads():
+def test_a_stack_of_kronecker_workloads_gets_the_product_for_the_stacks_of_their_factors():
     whole = Matrix(np.ones((1, 16)))
     workload = Stacked(Kronecker(Prefixes(16), whole), Kronecker(whole, Prefixes(16)))
-    union = optimise(workload)
-    assert isinstance(union, UnionOfProducts)
-    one = Product(*(optimise(Stacked(Prefixes(16), whole)) for _ in range(2)))
-    assert union.expected_error(workload, 1) < 0.7 * one.expected_error(workload, 1)
-    inverse = union.estimate(np.eye(union.size))
+    best = optimise(workload)
+    assert isinstance(best, Product)
+    inverse = best.estimate(np.eye(best.size))
     dense = ((workload.answer(np.eye(256)) @ inverse) ** 2).sum()
-    assert union.squared_norm(workload) == pytest.approx(dense)
-    for share in (0.2, 0.5, 0.8):
-        other = UnionOfProducts(*union.products, share)
-        assert union.squared_norm(workload) <= other.squared_norm(workload) * (1 + 1e-6)
-    assert type(choose(workload, 1, domain=(16, 16)).best) is UnionOfProducts
-    with pytest.raises(PlanError, match="two products"):
-        UnionOfProducts(Product(Identity(2), Identity(2)), Product(Identity(2), Identity(3)))
-    with pytest.raises(PlanError, match="share"):
-        UnionOfProducts(Product(Identity(2), Identity(2)), Product(Identity(2), Identity(2)), 1.0)
-    with pytest.raises(PlanError, match="every bin"):
-        lost = Product(MatrixMechanism([[1, 1]]), Identity(2))
-        UnionOfProducts(lost, Product(Identity(2), Identity(2))).expected_error(Bins(4), 1)
+    assert best.squared_norm(workload) == pytest.approx(dense)
+    assert best.expected_error(workload, 1) < Product(Identity(16), Identity(16)).expected_error(workload, 1) / 4
     with pytest.raises(PlanError, match="2 integers"):
-        union.query(ages, bin=lambda r: r.age)
+        best.query(ages, bin=lambda r: r.age)
     with pytest.raises(PlanError, match="same bins"):
         Stacked(Bins(2), Bins(3))
 

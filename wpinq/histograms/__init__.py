@@ -6,7 +6,6 @@ answers, on public guesses or on no data at all: its privacy cost is none.
 
 from wpinq.histograms.attributes import Marginals as Marginals
 from wpinq.histograms.attributes import Product as Product
-from wpinq.histograms.attributes import UnionOfProducts as UnionOfProducts
 from wpinq.histograms.charts import plot_estimate as plot_estimate
 from wpinq.histograms.matrices import MatrixMechanism as MatrixMechanism
 from wpinq.histograms.matrices import PIdentity as PIdentity

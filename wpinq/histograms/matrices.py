@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -13,7 +12,7 @@ import numpy as np
 from wpinq import functions as F
 from wpinq.errors import PlanError
 from wpinq.expr.values import Value
-from wpinq.histograms.attributes import Marginals, Product, UnionOfProducts
+from wpinq.histograms.attributes import Marginals, Product
 from wpinq.histograms.strategy import Coefficient, LinearStrategy
 from wpinq.histograms.workload import Kronecker, Stacked, Workload, check_matrix, marginal_weights, stacked_products
 from wpinq.inference.checks import MOST_BINS, along, blocks, count_of, units
@@ -182,7 +181,6 @@ def _columns(operator: Any) -> Any:
 _GRID = 2.0**-20  # coarse enough for products of two coefficients and a share to round nothing
 _LARGEST_WIDTH = 2.0**12  # where sums alone would do, as for a total, the best lie at infinity: the loss cancels there
 _TOO_WIDE = 1e10  # far above every loss, and finite: the line search interpolates between values
-_LARGEST_UNION = 1 << 28  # a union goes through every bin for each share that is tried
 _STEPS = 100  # of each start
 _START_BRANCHING = 8  # the best start of those tried on all ranges, at 1024 and 4096 bins
 
@@ -277,8 +275,8 @@ def optimise(
 
     `argmin_{Θ ≥ 0} ‖W A(Θ)⁺‖_F²`; a local optimum, the best of some restarts. A Kronecker workload gets the product of
     the optimised strategies of its factors, which is what its error, a product, asks for; a `Stacked` one of several
-    Kronecker workloads the better of one product and of unions of two, each for some of the parts. A stack of products
-    of bins and totals is one of marginals, and gets `Marginals` planned for its total error.
+    Kronecker workloads the product for the stacks of their factors. A stack of products of bins and totals is one of
+    marginals, and gets `Marginals` planned for its total error.
 
     Parameters
     ----------
@@ -293,13 +291,13 @@ def optimise(
     Returns
     -------
     LinearStrategy
-        A `PIdentity`, a `Product` of such, a `UnionOfProducts`, or `Marginals`.
+        A `PIdentity`, a `Product` of such, or `Marginals`.
 
     Notes
     -----
     It reads the workload, never data. Time of a step: `O(n p²)` and a product with `WᵀW`.
 
-    Source: McKenna et al., PVLDB 11(10), 2018, sections 5.2, 6.1 and 6.2 (OPT₀, OPT_⊗, OPT₊).
+    Source: McKenna et al., PVLDB 11(10), 2018, sections 5.2 and 6.1 (OPT₀, OPT_⊗).
 
     Examples
     --------
@@ -328,7 +326,8 @@ def _optimised(workload: Workload, sums: int | None, restarts: int, seed: int) -
         return Product(*(_optimised(factor, sums, restarts, seed) for factor in workload.factors))
     parts = stacked_products(workload)
     if parts is not None and len(parts) > 1:
-        return _optimise_union(workload, parts, lambda factor: _optimised(factor, sums, restarts, seed))
+        stacks = (Stacked(*factors) for factors in zip(*(part.factors for part in parts), strict=True))
+        return Product(*(_optimised(stack, sums, restarts, seed) for stack in stacks))
     count = max(1, min(64, workload.domain // 16)) if sums is None else sums
     rng = np.random.default_rng(seed)
     shape = (count, workload.domain)
@@ -353,31 +352,6 @@ def _optimised(workload: Workload, sums: int | None, restarts: int, seed: int) -
     found = [minimise(objective, np.sqrt(start).ravel(), _STEPS) for start in starts]
     root, _ = min(found, key=lambda pair: pair[1])
     return PIdentity(root.reshape(shape) ** 2)
-
-
-def _optimise_union(
-    workload: Workload, parts: list[Kronecker], optimised: Callable[[Workload], LinearStrategy]
-) -> LinearStrategy:
-    """The better of one product for all parts, and of two products for two groups of them."""
-    if workload.domain * len(parts) > _LARGEST_UNION:
-        raise PlanError(
-            f"{len(parts)} products over {workload.domain} bins are too much to optimise for, unless all are of bins "
-            "and totals: give the strategies to choose from"
-        )
-
-    def whole(group: Sequence[Kronecker]) -> Product:
-        return Product(*(optimised(Stacked(*factors)) for factors in zip(*(p.factors for p in group), strict=True)))
-
-    one = whole(parts)
-    # alike are parts whose queries, attribute by attribute, are about as long: the longest split into two
-    lengths = [part.gram_diagonal().sum() / part.queries for part in parts]
-    order = [parts[i] for i in np.argsort(lengths, kind="stable")]
-    unions = [
-        UnionOfProducts(whole(order[:cut]), whole(order[cut:])).with_best_share(workload)
-        for cut in range(1, len(order))
-    ]
-    candidates: list[LinearStrategy] = [*unions, one]
-    return min(candidates, key=lambda s: float(s.sensitivity) ** 2 * s.squared_norm(workload))
 
 
 def _blocks(sums: int, domain: int) -> Floats:

@@ -276,10 +276,6 @@ class LinearStrategy(Strategy):
         """
         return self.sensitivity
 
-    def places(self, bin: Any) -> list[Coefficient]:
-        """`elements` with the place of each record among `keys` instead of the record."""
-        return self.elements(bin)  # where records are their own places
-
     @abstractmethod
     def apply(self, histogram: Floats) -> Floats:
         """`A x`: the noiseless answers."""

@@ -75,10 +75,6 @@ class Hierarchical(LinearStrategy):
         heights = range(self.tree.levels)
         return [(F.record(height=h, position=bin // self.branching**h if h else bin), 1.0) for h in heights]
 
-    def places(self, bin: Any) -> list[Coefficient]:
-        firsts = np.cumsum([0, *self.tree.sizes[:-1]])[::-1].tolist()  # by height
-        return [(first + element[0].position, 1.0) for first, element in zip(firsts, self.elements(bin), strict=True)]
-
     def apply(self, histogram: Floats) -> Floats:
         return np.concatenate(self.tree.totals(histogram))
 
@@ -191,11 +187,6 @@ class Wavelet(LinearStrategy):
             half = bin if h == 1 else bin // 2 ** (h - 1)
             found.append((F.record(height=h, position=bin // 2**h), F.where(half % 2 == 0, 1.0, -1.0)))
         return found
-
-    def places(self, bin: Any) -> list[Coefficient]:
-        firsts = [0, *np.cumsum(self._sizes)[:-1][::-1].tolist()]  # of the total, then by height
-        pairs = zip(firsts, self.elements(bin), strict=True)
-        return [(first + record.position, weight) for first, (record, weight) in pairs]
 
     def apply(self, histogram: Floats) -> Floats:
         sums, details = np.asarray(histogram, dtype=np.float64), []
