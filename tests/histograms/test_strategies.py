@@ -439,7 +439,7 @@ def test_a_stack_of_kronecker_workloads_gets_the_product_for_the_stacks_of_their
     inverse = best.estimate(np.eye(best.size))
     dense = ((workload.answer(np.eye(256)) @ inverse) ** 2).sum()
     assert best.squared_norm(workload) == pytest.approx(dense)
-    assert best.expected_error(workload, 1) < Product(Identity(16), Identity(16)).expected_error(workload, 1) / 4
+    assert best.expected_error(workload, 1) < Product(Identity(16), Identity(16)).expected_error(workload, 1) / 2
     with pytest.raises(PlanError, match="2 integers"):
         best.query(ages, bin=lambda r: r.age)
     with pytest.raises(PlanError, match="same bins"):
