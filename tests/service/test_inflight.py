@@ -81,7 +81,7 @@ def test_a_death_that_a_full_disk_cannot_record_is_answered_at_its_moment_and_su
     configuration = read_configuration(configured(tmp_path))
     inflight = InflightReleases(configuration.ledger)
     inflight.begin()
-    planners = HeldChannel(unbudgeted=[], not_admitted="", seconds=100.0, bill={"edges": "0.1"})
+    planners = HeldChannel(program=None, unbudgeted=[], not_admitted="", seconds=100.0, bill={"edges": "0.1"})
     measured, slept, begun = HeldChannel(slowdown=1.0), list[float](), list[bool]()
 
     class Dying(HeldChannel):

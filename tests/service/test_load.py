@@ -176,7 +176,7 @@ def released(folder: Path, slowdown: float) -> tuple[httpx.Response, Told]:
     """What is answered to a release of one look of 2 seconds, on a machine of this slowdown, and what workers got."""
     configuration = read_configuration(configured(folder, limits="release_seconds = 100.0", margin=3.0))
     InflightReleases(configuration.ledger).begin()
-    planners = Told(unbudgeted=[], not_admitted="", seconds=2.0, bill={"edges": "0.1"})
+    planners = Told(program=None, unbudgeted=[], not_admitted="", seconds=2.0, bill={"edges": "0.1"})
     releases = Told(answers={}, remaining={})
 
     async def asked() -> httpx.Response:

@@ -46,7 +46,7 @@ def test_who_is_turned_away_while_waiting_in_line_is_released_nothing(tmp_path: 
     body = {"program": COUNT.format(name="x", epsilon="0.1")}
 
     async def asked() -> tuple[httpx.Response, httpx.Response, int]:
-        planners = HeldChannel(unbudgeted=[], not_admitted="", seconds=0.0, bill={"edges": "0.1"})
+        planners = HeldChannel(program=None, unbudgeted=[], not_admitted="", seconds=0.0, bill={"edges": "0.1"})
         releases = HeldChannel(answers={}, remaining={})
         load = HeldChannel(slowdown=1.0)
         planners.let.set()

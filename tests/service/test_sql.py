@@ -17,6 +17,7 @@ from tests.service.test_requests import told
 from tests.support.service import ROOT, configured, running, until
 from wpinq.errors import LanguageError
 from wpinq.service.workers import releases_of
+from wpinq.tables.released import Table
 
 COUNT = "SELECT src, COUNT(*) AS n\nFROM edges WHERE src IN (1, 2) GROUP BY src"
 OPTIONS = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = {}) COUNT(*) AS n FROM edges"
@@ -33,7 +34,7 @@ def test_a_select_is_released_as_its_chain(peopled: Peopled) -> None:
     before = remaining(peopled, token)
     answer = service.ask("POST", "v1/release", token, asked)
     assert answer.status_code == 200, answer.text
-    table = wp.tables.Table.from_json(answer.json()["answers"]["sql"]["data"])
+    table = Table.from_json(answer.json()["answers"]["sql"]["data"])
     assert table.keys == (1, 2)
     assert before - remaining(peopled, token) == wp.Bill(chain)["edges"]
     bob = wp.connect(service.address, token)

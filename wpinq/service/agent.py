@@ -23,7 +23,7 @@ _READS = ToolAnnotations(read_only_hint=True)
 
 Program = Annotated[str | None, Field(description="a text program; the declared sources are known in it")]
 Sql = Annotated[str | None, Field(description="a SELECT in place of a program")]
-Epsilon = Annotated[str | None, Field(description='the cost of sql, as "0.1", unless OPTIONS(epsilon = 0.1) states it')]
+Cost = Annotated[str | None, Field(description='the cost of sql, as "0.1", unless OPTIONS(epsilon = 0.1) states it')]
 Parameters = Annotated[dict[str, str | int | bool], Field(description="values of its parameters; numbers may be text")]
 Label = Annotated[str | None, Field(description="stored as plain text in the ledger")]
 Fresh = Annotated[bool, Field(description="draw new noise, at full cost, where the same was released before")]
@@ -62,7 +62,7 @@ class AgentTools:
         program: Program = None,
         parameters: Parameters | None = None,
         sql: Sql = None,
-        epsilon: Epsilon = None,
+        epsilon: Cost = None,
     ) -> dict[str, Any]:
         """The cost, plans and expected accuracy of a program or a SELECT; nothing is spent."""
         asked = {"program": program, "parameters": parameters or {}, "sql": sql, "epsilon": epsilon}
@@ -75,7 +75,7 @@ class AgentTools:
         label: Label = None,
         fresh: Fresh = False,
         sql: Sql = None,
-        epsilon: Epsilon = None,
+        epsilon: Cost = None,
     ) -> dict[str, Any]:
         """Spend the budget that explain quotes, and answer with intervals."""
         asked = {"program": program, "parameters": parameters or {}, "sql": sql, "epsilon": epsilon}
