@@ -67,7 +67,8 @@ def test_an_agent_reads_prices_and_releases_with_its_own_budget(peopled: Peopled
     token, other = (peopled.service.admit(name, "edges=1") for name in ("robot", "second_robot"))
     program = {"program": "parameter e = 1;\n" + COUNT.format(name="x", epsilon="e"), "parameters": {"e": "0.23"}}
     agent = Agent(peopled.service.address, token, tmp_path)
-    sources, guide, explained, released, again, history, later = agent.call(
+    select = {"sql": "SELECT COUNT(*) AS n FROM edges", "epsilon": "0.24"}
+    sources, guide, explained, released, again, history, later, priced = agent.call(
         ("list_sources", {}),
         ("guide", {}),
         ("explain", program),
@@ -75,7 +76,9 @@ def test_an_agent_reads_prices_and_releases_with_its_own_budget(peopled: Peopled
         ("release", program),
         ("history", {}),
         ("history", {"after": 1}),
+        ("explain", select),
     )
+    assert told(priced)["quote"] == {"edges": "0.24"}
     assert set(agent.tools) == {*READS, "release"}
     assert {name for name, tool in agent.tools.items() if tool.annotations.read_only_hint} == READS
     assert agent.tools["release"].annotations.destructive_hint

@@ -204,6 +204,25 @@ def test_what_cannot_be_released_is_said_before(page: Page, name: str) -> None:
     assert not page.one("#release").is_enabled()
 
 
+def test_a_select_shows_its_program_and_is_released(page: Page, name: str) -> None:
+    pytest.importorskip("sqlglot", reason="SQL needs sqlglot")
+    page.sign_in(page.service.admit(name, "edges=1"))
+    page.write("SELECT src, COUNT(*) AS n FROM edges WHERE src IN (1, 2) GROUP BY dst")
+    page.read("#program-wrong", "line 1, column ", "Go to line 1")
+    assert not page.one("#release").is_enabled()
+    page.write("SELECT src, COUNT(*) AS n FROM edges WHERE src IN (1, 2) GROUP BY src")
+    page.read("#program-wrong", "a released table costs epsilon")
+    page.one("#sql-epsilon").send_keys("0.26")
+    page.read("#quote", "Cost: ε 0.26 of edges")
+    page.click("#quote summary", "Bill and plans")
+    page.read("#quote", "The SELECT as a program", 'By("src", keys: [1, 2]')
+    page.release()
+    page.read(".answer", "sql", "Each interval has a confidence of 95 %.")
+    page.read("#sources", "Your budget: ε 0.74 of 1 left")
+    page.write(COUNT.format(name="degrees", epsilon="0.25"))
+    page.see(lambda: not page.one("#sql-epsilon").is_displayed())
+
+
 def test_the_guide_lists_steps_and_says_what_epsilon_means(page: Page, name: str) -> None:
     page.sign_in(page.service.admit(name, "edges=1"))
     page.see(lambda: len(page.all("#guide summary")) > 4)
