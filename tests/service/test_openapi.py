@@ -68,6 +68,8 @@ def test_every_address_has_schemas_security_and_errors(document: dict[str, Any])
         bare = {"POST /v1/users/{name}/token"}
         assert ("requestBody" in told) == (method in ("POST", "PUT") and name not in bare), name
         assert {"400", "401", "403", "408", "413", "429", "500", "default"} <= set(told["responses"]), name
+        assert {status for status, each in told["responses"].items() if "headers" in each} >= {"429"}, name
+        assert all(each["schema"]["examples"] for each in told.get("parameters", ()) if each["in"] == "path"), name
         (success,) = set(told["responses"]) & set(SUCCESS)
         if success != "204":
             assert told["responses"][success]["content"]["application/json"]["schema"], name

@@ -78,7 +78,7 @@ class AgentTools:
         epsilon: Cost = None,
     ) -> dict[str, Any]:
         """Spend the budget that explain quotes, and answer with intervals."""
-        asked = {"program": program, "parameters": parameters or {}, "sql": sql, "epsilon": epsilon}
+        asked: dict[str, Any] = {"program": program, "parameters": parameters or {}, "sql": sql, "epsilon": epsilon}
         asked |= {"label": label, "fresh": fresh}
         told = self._request("POST", "release", asked)
         # without the data from which the library reads an answer back: they are long

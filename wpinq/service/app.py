@@ -9,7 +9,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, FastAPI, Query, Request, Response
+from fastapi import APIRouter, Depends, FastAPI, Path as PathParameter, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse
 from fastapi.security import HTTPBearer
@@ -66,7 +66,10 @@ KnownCheck = Annotated[Check, Depends(_check_known)]
 Dispatching = Annotated[Dispatcher, Depends(_dispatcher)]
 
 
-def _known_name(name: str, user: CuratorUser, dispatcher: Dispatching) -> str:
+_InPath = Annotated[str, PathParameter(examples=["alice"])]
+
+
+def _known_name(name: _InPath, user: CuratorUser, dispatcher: Dispatching) -> str:
     if name not in {each.name for each in dispatcher.users.all()}:
         raise Refusal(404, "NoSuchUser", "there is no user of this name")
     return name
@@ -321,6 +324,9 @@ def create_app(dispatcher: Dispatcher) -> FastAPI:
     return app
 
 
+_AGAIN = "Seconds after which to try again, where that is of use."
+
+
 def _add_examples(document: dict[str, Any]) -> None:
     """Add the examples of requests and responses, and the errors of each route."""
     examples = json.loads(Path(__file__).with_name("examples.json").read_text(encoding="utf-8"))
@@ -336,6 +342,8 @@ def _add_examples(document: dict[str, Any]) -> None:
                 status = str(error.pop("status"))
                 content = {**responses["default"]["content"]["application/json"], "examples": {}}
                 held = {"description": HTTPStatus(int(status)).phrase, "content": {"application/json": content}}
+                if status in ("429", "503"):
+                    held["headers"] = {"Retry-After": {"description": _AGAIN, "schema": {"type": "integer"}}}
                 found = responses.setdefault(status, held)["content"]["application/json"]["examples"]
                 found[kind] = {"value": {"error": error}}
 
