@@ -49,6 +49,8 @@ _OPTION = re.compile(r"\s*(\w+)\s*=\s*'?([\w.+-]+)'?\s*")
 class _Dialect(sqlglot.Dialect):
     """Standard SQL, where backticks quote names as double quotes do."""
 
+    STRICT_JSON_PATH_SYNTAX = False  # no warning that quotes the text
+
     class Tokenizer(tokens.Tokenizer):
         IDENTIFIERS: ClassVar = ['"', "`"]
 
