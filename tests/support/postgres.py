@@ -61,8 +61,9 @@ class Server:
         for pid in (first, *map(int, children)):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        while Path(f"/proc/{first}").exists() and "Z" not in Path(f"/proc/{first}/stat").read_text().split()[2]:
-            pass
+        with contextlib.suppress(OSError):  # it is gone
+            while "Z" not in Path(f"/proc/{first}/stat").read_text().split()[2]:
+                pass
         (self.data / "postmaster.pid").unlink(missing_ok=True)
         self.start()
 
