@@ -291,8 +291,9 @@ def peers(data: Path) -> dict[tuple[str, float], dict[str, dict[str, float]]]:
 
 
 def mean_errors(rows: list[dict[str, Any]], name: str) -> float | None:
+    """To four digits, as those of the others."""
     found = [row["errors"][name] for row in rows if row["errors"][name] is not None]
-    return float(np.mean(found)) if found else None
+    return round(float(np.mean(found)), 4) if found else None
 
 
 def table(head: list[str], rows: list[list[str]]) -> None:

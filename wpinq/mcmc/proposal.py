@@ -148,7 +148,7 @@ class Swaps:
         if self.places is None or self.reach is None:
             return []
         lengths = [math.dist(*self.places[[int(a), int(b)]]) for a, b in edges]
-        return np.sort(np.searchsorted(self.reach, lengths)).tolist()
+        return sorted(int(above) for above in np.searchsorted(self.reach, lengths))
 
     def _stored(self, a: Value, b: Value) -> tuple[Value, Value]:
         return (a, b) if self.symmetric else _canonical(a, b)
