@@ -32,7 +32,7 @@ _AGAIN = 3
 
 
 @dataclass(frozen=True)
-class Wanted:
+class SeedTargets:
     """The estimates that a graph is to have, and answers that tell families apart.
 
     Attributes
@@ -76,13 +76,13 @@ class Wanted:
 Candidate = tuple[float, str, str, Callable[[Generator], SeedGraph | None]]
 
 
-def cliques(wanted: Wanted) -> Iterator[Candidate]:
+def cliques(wanted: SeedTargets) -> Iterator[Candidate]:
     """Cliques that share nodes, and random edges; never left out."""
     curves = wanted.classes, wanted.clustering, wanted.mixing
     yield _TELLS, "cliques", "cliques", lambda rng: SeedGraph(clique_graph(*curves, rng))
 
 
-def geometric(wanted: Wanted) -> Iterator[Candidate]:
+def geometric(wanted: SeedTargets) -> Iterator[Candidate]:
     """Nodes with places, where no degree is far above the others: hubs have no place."""
     degrees = wanted.classes.degrees
     for dimensions, crowded in ((2, False), (2, True), (1, False)):
@@ -96,10 +96,10 @@ def geometric(wanted: Wanted) -> Iterator[Candidate]:
 
 
 #: A further family is a function from what is wanted to possible draws.
-FAMILIES: tuple[Callable[[Wanted], Iterator[Candidate]], ...] = (cliques, geometric)
+FAMILIES: tuple[Callable[[SeedTargets], Iterator[Candidate]], ...] = (cliques, geometric)
 
 
-def likeliest_graph(wanted: Wanted, rng: Generator) -> SeedGraph:
+def likeliest_graph(wanted: SeedTargets, rng: Generator) -> SeedGraph:
     """The graph of the families that makes the answers likeliest, given odds of the families.
 
     One of each parameters is drawn, then one more of the likeliest three. The words of the graph say so where another

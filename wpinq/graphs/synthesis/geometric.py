@@ -92,9 +92,10 @@ def geometric_graph(
 
 
 def _places(count: int, dimensions: int, crowded: bool, rng: Generator) -> Floats:
-    """Random places in the unit cube, or evenly spread ones; those of one dimension on a ring of this length.
+    """Random places in the unit cube, or evenly spread ones.
 
-    Evenly spread are the multiples of powers of a number g, `g^(dimensions + 1) = g + 1`, modulo 1.
+    Those of one dimension are on a ring of length 1. Evenly spread are the multiples of powers of a number g,
+    `g^(dimensions + 1) = g + 1`, modulo 1.
     """
     root = 2.0
     for _ in range(64):

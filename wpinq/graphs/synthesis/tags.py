@@ -27,7 +27,7 @@ from wpinq.expr.values import Value
 from wpinq.graphs import tags
 from wpinq.graphs.counts import largest_degree, triangle_count
 from wpinq.graphs.synthesis import estimates, method, uncertainty
-from wpinq.graphs.synthesis.families import Wanted, likeliest_graph
+from wpinq.graphs.synthesis.families import SeedTargets, likeliest_graph
 from wpinq.graphs.synthesis.method import COUNT, LOST, TOP, UNBOUNDED, Bounds, Estimates, Method, answered
 from wpinq.graphs.synthesis.random_graphs import clique_graph, graphical
 from wpinq.graphs.tags import tag_weights, wedge_weights
@@ -235,7 +235,7 @@ class Tagged(Method):
 
     @property
     def shares(self) -> dict[str, Fraction]:  # type: ignore[override]
-        """The shares of epsilon for degrees, their largest, closed wedges, joint degrees, pairs, triangles."""
+        """The shares of epsilon for degrees, their largest, wedges, joint degrees, pairs, triangles."""
         return {name: Fraction(percent, 100) for name, percent in _PERCENT.items()}
 
     def measurements(
@@ -320,7 +320,7 @@ class Tagged(Method):
         _check_version(PAIRS, pairs, partial(tags.pair_slices, limits=_SLICES))
         curves = classes, clustering, mixing
         walked = shares, mixed, joint.scale, wedges, fitted, closed.scale
-        wanted = Wanted(*curves, *walked, _SLICES, _values(pairs), pairs.scale)
+        wanted = SeedTargets(*curves, *walked, _SLICES, _values(pairs), pairs.scale)
         return Estimates(targets, partial(likeliest_graph, wanted), intervals)
 
 

@@ -142,7 +142,10 @@ Ends = Annotated[
 
 @fixed
 def far(u: rt.Uint32, v: rt.Uint32, on: rt.Arrays) -> rt.Int64:
-    """How many reaches two vertices are farther apart than, as 0, 1, 4, 13, …: the sum of two tells both."""
+    """How many reaches two vertices are farther apart than, as 0, 1, 4, 13, ….
+
+    The sum of two tells both.
+    """
     square, level = 0.0, 0
     for k in range(on.spots.shape[1]):
         square += (on.spots[u, k] - on.spots[v, k]) ** 2
