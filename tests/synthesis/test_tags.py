@@ -29,6 +29,7 @@ from wpinq.graphs.synthesis.estimates import (
     fit_fields,
     joint_weights,
     laplace_misfit,
+    with_edges,
 )
 from wpinq.graphs.synthesis.methods import DEFAULT_METHOD
 from wpinq.graphs.synthesis.random_graphs import class_mixing, clique_graph, graphical, random_graph
@@ -464,6 +465,26 @@ def test_the_largest_degree_has_a_say_and_is_not_needed() -> None:
 def started(answers: dict[str, Answers]) -> np.ndarray:
     """The degrees of the graph that the walk begins from."""
     return np.bincount(Tagged().estimate(answers).seed(np.random.default_rng(1)).edges.ravel())
+
+
+@pytest.mark.parametrize("shift", [-4.0, -2.0])
+def test_the_start_has_a_number_of_edges_in_its_interval(shift: float) -> None:
+    """What is noise in each mass of high degrees is none in their sum."""
+    answers = simulated(8)
+    mass = answers["degree_mass"]
+    values = np.asarray(mass.values) + np.where(np.arange(len(mass)) > 12, shift * mass.scale, 0.0)
+    estimates = Tagged().estimate({**answers, "degree_mass": dataclasses.replace(mass, values=values)})
+    edges = estimates.intervals(np.random.default_rng(1))["edges"]
+    assert edges.holds(len(estimates.seed(np.random.default_rng(1)).edges))
+
+
+def test_degrees_get_the_edges_that_they_lack() -> None:
+    degrees = np.array([1, 1, 2, 4, 9])
+    for low, high in ((3, 5), (8, 9), (10, 12), (40, 41)):
+        found = with_edges(degrees, low, high)
+        assert low <= found.sum() // 2 <= high
+        assert np.abs(found - degrees * found.sum() / 17).max() <= 1.5
+    assert (with_edges(degrees, 7, 9) == degrees).all()
 
 
 def test_another_number_is_no_count_of_triangles() -> None:

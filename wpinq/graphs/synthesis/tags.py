@@ -282,7 +282,9 @@ class Tagged(Method):
         limits = degree_limits(_ANY)[: len(mass) + 1]
         _check_version(MASS, mass, partial(tags.degree_mass_by_tag, limits=limits))
         highest = None if top is None else estimates.NoisyLargest(float(top.value), top.scale)
-        degrees = graphical(estimates.estimate_degrees(_values(mass), mass.scale, limits, highest))
+        held = degree_intervals(mass, limits, top)["edges"]
+        fitted_degrees = estimates.estimate_degrees(_values(mass), mass.scale, limits, highest)
+        degrees = graphical(estimates.with_edges(fitted_degrees, held.low, held.high))
         if degrees.sum() < 4:
             raise AnswersError(LOST)
         classes = estimates.DegreeClasses.of(np.sort(degrees[degrees > 0]))
