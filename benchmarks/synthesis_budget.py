@@ -159,7 +159,8 @@ def errors_of_estimates(
 ) -> list[float]:
     """As `errors`, of degrees, clustering and mixing as they are estimated: of what the start and the walk aim at."""
     begin: Any = method.estimate(answers).seed
-    classes, clustering, mixing = begin.args
+    wanted = begin.args[0]
+    classes, clustering, mixing = wanted.classes, wanted.clustering, wanted.mixing
     degrees = classes.degrees.astype(np.float64)
     shares, means = clustering[classes.degrees], classes.stub_mean(np.arange(degrees.max() + 1.0))
     stubs, middle = degrees.sum(), (degrees**2).sum() / degrees.sum()

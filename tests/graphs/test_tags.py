@@ -9,6 +9,7 @@ from fractions import Fraction
 from itertools import combinations, pairwise
 from random import Random
 
+import networkx
 import numpy as np
 import pytest
 
@@ -22,6 +23,8 @@ from wpinq.graphs.tags import (
     degree_tags,
     half_edges,
     joint_degrees_by_tag,
+    pair_slices,
+    slices_of_graph,
     tag_weights,
     wedge_weights,
 )
@@ -212,3 +215,44 @@ def test_cliques_are_left_whole() -> None:
         found = wp.evaluate(closed_wedges_by_tag(SOURCE, limits), {"edges": clique})
         linear = wedge_weights(limits, size)[size - 1] * size * np.prod([size - 1, size - 2]) / 2
         assert [found.get(i, 0.0) for i in range(4)] == pytest.approx(linear.tolist())
+
+
+# --- pairs with common neighbours
+
+SLICES = [0, 2**-5, 2**-3, 2**-2, 2**-1]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_slices_of_pairs_have_the_closed_form(seed: int) -> None:
+    edges = graph(seed, share=0.2 + 0.1 * seed)
+    found = evaluated(pair_slices(SOURCE, SLICES), edges)
+    common: dict[Edge, Fraction] = defaultdict(Fraction)
+    near: dict[int, set[int]] = defaultdict(set)
+    for a, b in edges:
+        near[a].add(b)
+        near[b].add(a)
+    for around in near.values():
+        for pair in combinations(sorted(around), 2):
+            common[pair] += Fraction(1, 2 * len(around))
+    wanted = {
+        place: sum(min(max(weight - Fraction(low), 0), Fraction(high - low)) for weight in common.values())
+        for place, (low, high) in enumerate(pairwise(SLICES))
+    }
+    assert found == {place: weight for place, weight in wanted.items() if weight}
+    assert slices_of_graph(np.array(edges), 12, SLICES) == pytest.approx([float(each) for each in wanted.values()])
+
+
+def test_an_edge_moves_slices_of_pairs_by_at_most_three_halves() -> None:
+    """All graphs of up to 6 nodes, and every pair that they lack."""
+    largest = 0.0
+    for held in networkx.graph_atlas_g():
+        if len(held) != 6:  # those of fewer nodes are among them, with isolated ones
+            continue
+        edges = np.array(held.edges, dtype=np.int64).reshape(-1, 2)
+        before = slices_of_graph(edges, 6, SLICES)
+        for pair in networkx.non_edges(held):
+            after = slices_of_graph(np.concatenate([edges, [pair]]), 6, SLICES)
+            largest = max(largest, float(np.abs(after - before).sum()))
+    edges = wp.source("edges", src=int, dst=int, facts=["unit_weights", "simple"])
+    assert pair_slices(edges, SLICES).stability() == {"edges": Fraction(3, 2)}
+    assert largest == pytest.approx(1.1)

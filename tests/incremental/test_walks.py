@@ -167,7 +167,8 @@ def test_an_edge_walk_finds_room_for_more_edges(monkeypatch: pytest.MonkeyPatch)
 def test_no_exchange_is_likelier_to_be_reversed_than_the_bound_says(closing: float) -> None:
     # two stars with common leaves, whose ends lose all common neighbours at once: the largest ratios there are
     pairs = [(0, 1), *((end, leaf) for end in (0, 1) for leaf in range(2, 6)), (6, 7), (7, 8), (8, 6), (9, 10)]
-    held = walked.Graph(*walked.numbered(pairs, INT, 2))
+    vertices, numbers = walked.numbered(pairs, INT, 2)
+    held = walked.Graph(vertices, numbers, np.zeros((len(vertices), 0)), np.zeros(0))
     bound, most = walked.most_chances(closing, held), 0.0
     ways = [(*ends, *others) for ends, others in permutations(held.edges.tolist(), 2)]
     for a, b, p, q in [*ways, *((a, b, q, p) for a, b, p, q in ways)]:
@@ -181,6 +182,25 @@ def test_no_exchange_is_likelier_to_be_reversed_than_the_bound_says(closing: flo
         most = max(most, walked.chances(a, b, p, q, 1, closing, held))
     assert 0.999 < most < bound
     assert closing < 0.1 or most > 1.5
+
+
+@pytest.mark.parametrize("virtual", [True, False])
+@pytest.mark.parametrize("closing", [0.0, 0.5])
+def test_a_walk_with_places_keeps_the_number_of_long_edges(virtual: bool, closing: float) -> None:
+    rng = np.random.default_rng(1)
+    places, reach = rng.random((30, 2)), np.array([0.2, 0.4])
+    edges = np.array([pair for pair in combinations(range(30), 2) if rng.random() < 0.2])
+
+    def lengths(held: np.ndarray) -> list[int]:
+        off = np.linalg.norm(places[held[:, 0]] - places[held[:, 1]], axis=1)
+        return np.bincount(np.searchsorted(reach, off), minlength=3).tolist()
+
+    free, guarded = (
+        SwapWalk([Goal(LOW.plan, 1.0, {})], "edges", edges, closing=closing, virtual=virtual, **guard)
+        for guard in ({}, {"places": places, "reach": reach})
+    )
+    assert free.run(3000, 0.0).accepted > guarded.run(3000, 0.0).accepted > 100
+    assert lengths(guarded.edge_array) == lengths(edges) != lengths(free.edge_array)
 
 
 def test_shares_are_checked() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from wpinq.graphs import edges as written
-from wpinq.graphs.synthesis.random_graphs import _swap_away, compiled, local_clustering
+from wpinq.graphs.synthesis.random_graphs import compiled, local_clustering, swap_away
 
 
 def test_triangles_and_clustering_are_those_of_networkx() -> None:
@@ -22,7 +22,7 @@ def test_triangles_and_clustering_are_those_of_networkx() -> None:
 
 def test_a_graph_is_mended_by_machine_code_as_by_python() -> None:
     found = []
-    for loop in (compiled(_swap_away), _swap_away):
+    for loop in (compiled(swap_away), swap_away):
         rng = np.random.default_rng(3)
         edges = np.sort(rng.integers(40, size=(120, 2)), axis=1)
         assert len(np.unique(edges, axis=0)) < len(edges)
@@ -30,7 +30,7 @@ def test_a_graph_is_mended_by_machine_code_as_by_python() -> None:
         assert len(np.unique(edges, axis=0)) == len(edges)
         assert (edges[:, 0] < edges[:, 1]).all()
         found.append((edges.tolist(), rng.random()))
-    assert compiled(_swap_away) is not _swap_away
+    assert compiled(swap_away) is not swap_away
     assert found[0] == found[1]
 
 

@@ -236,7 +236,7 @@ def test_hopeless_questions_are_refused_before_anything_is_spent(tmp_path: Path)
 def test_numbers_that_noise_hides_in_every_such_graph_are_not_asked_for() -> None:
     method, bounds = find_method("tags"), Bounds(nodes=40, degree=3)
     made = method.measurements(method.source(), 1, bounds=bounds)
-    assert set(method.shares) - set(made) == {"largest_degree", "triangle_count"}
+    assert set(method.shares) - set(made) == {"largest_degree", "pair_slices", "triangle_count"}
     assert wp.bill(made)["edges"] == pytest.approx(1, abs=1e-8)
     paper = find_method("tbi")
     assert "degree_sequence" not in paper.measurements(paper.source(), 1, bounds=Bounds(nodes=12, degree=8))

@@ -40,6 +40,7 @@ from wpinq.graphs.tags import degree_mass_by_tag as degree_mass_by_tag
 from wpinq.graphs.tags import degree_tags as degree_tags
 from wpinq.graphs.tags import half_edges as half_edges
 from wpinq.graphs.tags import joint_degrees_by_tag as joint_degrees_by_tag
+from wpinq.graphs.tags import pair_slices as pair_slices
 from wpinq.runtime.public import public_names
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.errors import PlanError
 from wpinq.graphs.recipes import check_edges, ends
-from wpinq.runtime.arrays import Floats
+from wpinq.runtime.arrays import Floats, Integers
 
 # --- limits between tags, and closed forms of their weights -----------------------------------------------------------
 
@@ -281,6 +281,60 @@ def joint_degrees_by_tag(edges: Query, limits: Sequence[int]) -> Query:
         tags, lambda half: half.dst, lambda tag: tag.record, lambda half, tag: F.sort((half.tag, tag.index))
     )
     return joint.read_as("a third of each edge, shared among the tags i and j of its ends")
+
+
+def pair_slices(edges: Query, limits: Sequence[float]) -> Query:
+    """Pairs of nodes with common neighbours, by how much of these they share.
+
+    A pair of nodes weighs `w = Σ_b 1/(2·d_b)` over its common neighbours b, and adds `clamp(w − C_i, 0, C_{i+1} − C_i)`
+    to slice i.
+
+    Parameters
+    ----------
+    limits : sequence of float
+        Public limits C_0 = 0 < C_1 < …; weight of a pair beyond the last is cut off.
+
+    Returns
+    -------
+    Query
+        Records 0, 1, …, one a slice. Uses: 2. One edge moves it by 3/2 at most.
+
+    Notes
+    -----
+    Wedges a–b–c weigh `1/(4·d_b)` in each direction, and a Join whose sides are one query at one key moves by 3/2 with
+    an edge (rule J, `docs/proofs/stability.md`). Select of the sorted ends and Shave move no more than their input.
+    Dense parts of a graph have few pairs of large weight, random ones many of small weight.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> edges = wp.source("edges", src=int, dst=int)
+    >>> square = {"edges": [(0, 1), (1, 2), (2, 3), (0, 3)]}
+    >>> wp.evaluate(pair_slices(edges, [0, 0.25, 1]), square)  # both diagonals weigh 1/2
+    WeightedDataset({0: 0.5, 1: 0.5})
+    """
+    half, widths = half_edges(edges), np.diff(limits).tolist()
+    wedges = half.join(half, lambda x: x.dst, lambda y: y.src, lambda x, y: F.record(a=x.src, c=y.dst))
+    pairs = wedges.where(lambda w: w.a != w.c).select(lambda w: F.record(ends=F.sort((w.a, w.c))))
+    slices = pairs.shave(lambda pair: widths).select(lambda piece: piece.index)
+    return slices.read_as("weight of pairs with common neighbours between limits key and key + 1")
+
+
+def slices_of_graph(edges: Integers, nodes: int, limits: Sequence[float]) -> Floats:
+    """`pair_slices` of a public simple graph over nodes 0, 1, …, by its closed form.
+
+    Examples
+    --------
+    >>> slices_of_graph(np.array([(0, 1), (1, 2), (2, 3), (0, 3)]), 4, [0, 0.25, 1]).tolist()
+    [0.5, 0.5]
+    """
+    from scipy.sparse import coo_array, triu
+
+    ends = np.concatenate([edges, edges[:, ::-1]]).T
+    held = coo_array((np.ones(len(ends.T)), ends), shape=(nodes, nodes)).tocsr()
+    halved = held * (0.5 / np.maximum(held.sum(axis=1), 1))
+    weights = triu(halved @ held, 1).data
+    return np.array([np.clip(weights - low, 0, high - low).sum() for low, high in pairwise(limits)])
 
 
 def _whole_degree_tags(edges: Query, limits: Sequence[int]) -> Query:

@@ -211,7 +211,8 @@ def compiled_walk(targets: Terms, walk: Swaps | EdgeMoves, edges: Any, seed: int
     goals = [target.goal for target in targets]
     common: dict[str, Any] = {"symmetric": walk.symmetric, "seed": seed}
     if isinstance(walk, Swaps):
-        return SwapWalk(goals, walk.source, edges, closing=walk.triad_share, **common)
+        guard: dict[str, Any] = {"places": walk.places, "reach": walk.reach}
+        return SwapWalk(goals, walk.source, edges, closing=walk.triad_share, **guard, **common)
     return EdgeWalk(goals, walk.source, edges, walk.nodes, changing=walk.changing, **common)
 
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 
 from wpinq.errors import PlanError
 from wpinq.expr.values import Value, order_key
+from wpinq.runtime.arrays import Floats
 
 _DUST = 1e-12
 
@@ -110,11 +111,18 @@ class Swaps:
         The share, from 0 to below 1, of proposals that are chosen to close a triangle. The chain accounts for them
         (`wpinq.engines.delta.compiled.adjacency.graph` says how), so its stationary distribution is the same. They
         need the compiled walk: elsewhere all swaps are drawn uniformly, and the chain's note says so.
+    places : array of shape (nodes, dimensions), optional
+        The place of each node; nodes are numbers 0, 1, …, or texts of these. A swap that changes the number of edges
+        longer than any reach is refused: the graph stays as large as it began.
+    reach : array, optional
+        Distances of places, rising.
     """
 
     source: str = "edges"
     symmetric: bool = True
     triad_share: float = 0.0
+    places: Floats | None = field(default=None, repr=False, compare=False)
+    reach: Floats | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not 0 <= self.triad_share < 1:
@@ -131,7 +139,16 @@ class Swaps:
         new = [self._stored(a, d), self._stored(c, b)]
         if len({a, b, c, d}) < 4 or any(edge in edges for edge in new):
             return None
+        if self._far(new) != self._far([first, second]):
+            return None
         return {self.source: _moved([first, second], new, self.symmetric)}, 0.0
+
+    def _far(self, edges: Iterable[Any]) -> list[int]:
+        """The numbers of reaches that edges are longer than."""
+        if self.places is None or self.reach is None:
+            return []
+        lengths = [math.dist(*self.places[[int(a), int(b)]]) for a, b in edges]
+        return sorted(int(above) for above in np.searchsorted(self.reach, lengths))
 
     def _stored(self, a: Value, b: Value) -> tuple[Value, Value]:
         return (a, b) if self.symmetric else _canonical(a, b)

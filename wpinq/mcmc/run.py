@@ -113,7 +113,7 @@ class Samples:
 @public
 def sample(
     targets: Sequence[Target],
-    walk: Walk,
+    walk: Walk | Sequence[Walk],
     starts: Sequence[Start],
     settings: Settings,
     *,
@@ -131,8 +131,8 @@ def sample(
     ----------
     targets : sequence of Target
         The answers m_i with their queries and epsilons.
-    walk : Walk
-        How candidates are changed.
+    walk : Walk, or a sequence
+        How candidates are changed: by one walk for all chains, or one for each.
     starts : sequence
         For each chain the candidate to begin from: source name to `{record: weight}`, or, for a source of edges that
         a walk of `walks` moves, to an array of its undirected edges of shape (edges, 2). One is for all chains.
@@ -196,10 +196,11 @@ def sample(
         raise PlanError(f"give one start for all chains, or {settings.chains}, one each; not {len(starts)}")
     every = list(starts) * settings.chains if len(starts) == 1 else list(starts)
     seeds = [int(s.generate_state(1, np.uint64)[0]) for s in np.random.SeedSequence(settings.seed).spawn(len(every))]
-    chains = [begin(terms, walk, start, seed, compiled) for start, seed in zip(every, seeds, strict=True)]
+    walks = list(walk) if isinstance(walk, Sequence) else [walk] * len(every)
+    chains = [begin(terms, *given, compiled) for given in zip(walks, every, seeds, strict=True)]
     files: list[Checkpoint | None] = [None] * len(chains)
     if checkpoints is not None:
-        digest = _digest(terms, walk, every, settings, chains)
+        digest = _digest(terms, walks[0], every, settings, chains)
         files = [Checkpoint(Path(checkpoints) / f"chain-{k}.npz", digest, total) for k in range(len(chains))]
     lock, cancelled = threading.Lock(), threading.Event()
 

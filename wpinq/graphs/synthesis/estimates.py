@@ -274,6 +274,26 @@ def estimate_degrees(
     return found
 
 
+def with_edges(degrees: Integers, low: float, high: float) -> Integers:
+    """Degrees with a number of edges in an interval.
+
+    Stubs are added, or taken, at evenly spaced ones. A curve loses what it smooths away, and the sum of masses does
+    not.
+
+    Examples
+    --------
+    >>> with_edges(np.array([1, 1, 2, 4]), 5, 6), with_edges(np.array([1, 1, 2, 4]), 3, 4)
+    (array([1, 1, 3, 5]), array([1, 1, 2, 4]))
+    """
+    stubs = int(degrees.sum())  # of an odd number the last is lost
+    more = 2 * math.ceil(max(low - stubs // 2, 0)) - 2 * math.ceil(max(stubs // 2 - high, 0))
+    if not stubs or not more:
+        return degrees
+    places = (np.arange(abs(more)) + 0.5) * stubs / abs(more)
+    changes = np.bincount(np.searchsorted(np.cumsum(degrees), places, side="right"), minlength=len(degrees))
+    return np.asarray(degrees + np.sign(more) * changes)
+
+
 def _reach(seen: Sequence[int], scale: float, limits: Sequence[int], largest: NoisyLargest | None) -> int:
     """A degree beyond all that the answers allow.
 

@@ -17,7 +17,7 @@ from wpinq.display.html import render
 from wpinq.errors import AnswersError, WpinqError
 from wpinq.expr.types import STR, TupleOf
 from wpinq.graphs.edges import write_edges
-from wpinq.graphs.synthesis.method import LOST, Method
+from wpinq.graphs.synthesis.method import LOST, Method, SeedGraph
 from wpinq.graphs.synthesis.methods import find_method
 from wpinq.graphs.synthesis.random_graphs import import_igraph, imported, local_clustering, rising
 from wpinq.graphs.synthesis.uncertainty import Interval, phrase, warning
@@ -176,6 +176,9 @@ class SyntheticGraph:
     uncertainty : mapping
         The statistics of the SECRET graph, from name to `Interval`. Missing statistics were not measured; they are
         inherited from the seed graph.
+    families : tuple of str
+        The family of each of these graphs in words, and whether the answers tell it from others; empty where the
+        method has one family.
     """
 
     edges: Integers
@@ -185,6 +188,7 @@ class SyntheticGraph:
     samples: Samples
     seeds: tuple[Integers, ...]
     uncertainty: Mapping[str, Interval] = field(default_factory=dict)
+    families: tuple[str, ...] = ()
 
     def r_hat(self) -> dict[str, float]:
         """Split R-hat of the score and the traced statistics; see `wpinq.mcmc.split_r_hat`.
@@ -335,7 +339,9 @@ def fit_graph(
     if on_uncertainty is not None:
         on_uncertainty(uncertainty)
     generators = [np.random.default_rng(s) for s in np.random.SeedSequence((settings.seed, 1)).spawn(settings.chains)]
-    seeds = tuple(_array(estimates.seed(rng)) for rng in generators)
+    drawn = [estimates.seed(rng) for rng in generators]
+    begun = [seed if isinstance(seed, SeedGraph) else SeedGraph(seed) for seed in drawn]
+    seeds = tuple(_array(seed.edges) for seed in begun)
     if min(map(len, seeds)) < 2:
         raise AnswersError(LOST)
     settled = settings.settled(max(map(len, seeds)), rest=not prior)
@@ -345,7 +351,7 @@ def fit_graph(
         make_folder(folder)
     samples = sample(
         targets,
-        Swaps(source, chosen.symmetric, chosen.triad_share),
+        [Swaps(source, chosen.symmetric, chosen.triad_share, seed.places, seed.reach) for seed in begun],
         starts,
         settled,
         prior=prior,
@@ -354,9 +360,8 @@ def fit_graph(
         on_update=ChainBars() if progress else on_update,
         compiled=compiled,
     )
-    return SyntheticGraph(
-        _edges(samples.chains[samples.best]), chosen, settled, dict(answers), samples, seeds, uncertainty
-    )
+    edges, families = _edges(samples.chains[samples.best]), tuple(seed.family for seed in begun)
+    return SyntheticGraph(edges, chosen, settled, dict(answers), samples, seeds, uncertainty, families)
 
 
 def _edges(chain: Chain) -> Integers:

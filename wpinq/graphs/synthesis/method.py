@@ -27,7 +27,7 @@ from wpinq.noise.epsilon import NANO, parse_epsilon
 from wpinq.noise.epsilon_text import EpsilonLike
 from wpinq.plan.node import Node, sources, upward
 from wpinq.plan.operators import Source
-from wpinq.runtime.arrays import Integers
+from wpinq.runtime.arrays import Floats, Integers
 from wpinq.sinks.answer_kinds import Stated
 
 #: The name of the source of edges in ledgers and bills.
@@ -69,6 +69,28 @@ class Bounds:
 UNBOUNDED = Bounds()
 
 
+@dataclass(frozen=True, slots=True)
+class SeedGraph:
+    """A simple graph that a walk begins from.
+
+    Attributes
+    ----------
+    edges : ndarray of int64, shape (edges, 2)
+        Each edge once; the nodes are 0, 1, 2, ….
+    places : ndarray of shape (nodes, dimensions), optional
+        The place of each node, where the walk is to keep the numbers of edges that are longer than each reach.
+    reach : ndarray
+        Distances, rising.
+    family : str
+        How it was chosen, in words, where there was a choice.
+    """
+
+    edges: Integers
+    places: Floats | None = None
+    reach: Floats | None = None
+    family: str = ""
+
+
 @dataclass(frozen=True)
 class Estimates:
     """The estimates of a method from answers, computed once in a run.
@@ -78,15 +100,14 @@ class Estimates:
     targets : sequence of Target
         The targets of the walk.
     seed : callable
-        Gives a simple graph to begin from, by the answers and the generator alone: an array of shape (edges, 2), each
-        edge once; the nodes are 0, 1, 2, ….
+        Gives the graph to begin from, or its edges, by the answers and the generator alone.
     intervals : callable
         The intervals of the statistics of the graph, by their names in `ALL_STATISTICS`; missing ones were not
         measured. The generator is for draws of noise, and public.
     """
 
     targets: Sequence[Target]
-    seed: Callable[[np.random.Generator], Integers]
+    seed: Callable[[np.random.Generator], SeedGraph | Integers]
     intervals: Intervals = lambda _: {}
 
 

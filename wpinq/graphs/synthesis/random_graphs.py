@@ -175,7 +175,7 @@ _ROUNDS, _LAST_ROUNDS = 2, 4
 #: What triangles count against mixing, because a walk by swaps mends mixing sooner.
 _FIRST = 3.0
 #: For each edge to mend.
-_TRIES = 200
+TRIES = 200
 
 
 @dataclass(frozen=True)
@@ -380,7 +380,7 @@ def _completed(classes: DegreeClasses, cliques: Integers, mixing: Floats, rng: G
     rest = rng.permutation(np.concatenate([stubs[a:b] for a, b in zip(at, ends, strict=True)]))
     drawn.append(rest.reshape(-1, 2))
     edges = np.stack(rising(np.concatenate(drawn)), axis=1)
-    if compiled(_swap_away)(edges, len(degrees), len(cliques), _TRIES, rng):
+    if compiled(swap_away)(edges, len(degrees), len(cliques), TRIES, rng):
         return edges
     # degrees are so tight that loops and repeated edges cannot be swapped away: a random graph that has them
     falling = np.argsort(-degrees, kind="stable")
@@ -431,7 +431,7 @@ def _count_triangles(starts: Integers, neighbours: Integers, marks: Integers, fo
                     found[w] += 1
 
 
-def _swap_away(edges: Integers, nodes: int, cliques: int, tries: int, rng: Generator) -> bool:
+def swap_away(edges: Integers, nodes: int, cliques: int, tries: int, rng: Generator) -> bool:
     """Swap loops and repeated edges away, in place; whether that was done.
 
     There are so many tries for each. Where possible, it swaps with edges outside the first `cliques`.

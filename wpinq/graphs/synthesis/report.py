@@ -42,7 +42,7 @@ def report(graph: SyntheticGraph) -> dict[str, Any]:
         of keys; `simulated`, whether any answers protect nothing; `settings`, with the public seed and the number of
         steps that was done unless chains stopped before; `prior`, its terms as plain data, none where it is uniform;
         `steps_per_edge`, those done by the best chain; `chains`, each with its engine, trace and the statistics of the
-        graph it began from; `best_chain`; `noise_level`; `r_hat`, of
+        graph it began from, with its `family`; `best_chain`; `noise_level`; `r_hat`, of
         chains, which does not tell how near the secret graph is; `graph`, the statistics of the synthetic graph; and
         `uncertainty`, of the same statistics of the secret graph: `confidence`, `statistics`, each with an interval,
         or with `not_measured`, and in words, and `swamped`, those of which noise leaves nothing to be seen. Figures
@@ -73,8 +73,11 @@ def report(graph: SyntheticGraph) -> dict[str, Any]:
                 "engine": chain.note,
                 "trace": {**_plain(trace.to_json()), "acceptance": trace.acceptance},
                 "began_from": _plain(graph_statistics(seed)),
+                "family": family,
             }
-            for chain, trace, seed in zip(samples.chains, samples.traces, graph.seeds, strict=True)
+            for chain, trace, seed, family in zip(
+                samples.chains, samples.traces, graph.seeds, graph.families, strict=True
+            )
         ],
         "best_chain": samples.best,
         "noise_level": _plain(samples.noise),

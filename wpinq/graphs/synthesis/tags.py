@@ -27,6 +27,7 @@ from wpinq.expr.values import Value
 from wpinq.graphs import tags
 from wpinq.graphs.counts import largest_degree, triangle_count
 from wpinq.graphs.synthesis import estimates, method, uncertainty
+from wpinq.graphs.synthesis.families import SeedTargets, likeliest_graph
 from wpinq.graphs.synthesis.method import COUNT, LOST, TOP, UNBOUNDED, Bounds, Estimates, Method, answered
 from wpinq.graphs.synthesis.random_graphs import clique_graph, graphical
 from wpinq.graphs.tags import tag_weights, wedge_weights
@@ -154,10 +155,12 @@ def _misses(curves: estimates.ClusteringCurves, share: Floats) -> float:
     return float((((share @ curves.adds - curves.closed) / curves.deviation) ** 2).sum())
 
 
-MASS, CLOSED, JOINT = "degree_mass", "closed_wedges", "joint_degrees"
+MASS, CLOSED, JOINT, PAIRS = "degree_mass", "closed_wedges", "joint_degrees", "pair_slices"
 #: Degrees beyond this public number are cut off in tags, unless a bound is given.
 LARGEST = 2**13
-_PERCENT = {MASS: 14, TOP: 13, CLOSED: 40, JOINT: 26, COUNT: 7}
+_PERCENT = {MASS: 14, TOP: 13, CLOSED: 37, JOINT: 24, PAIRS: 5, COUNT: 7}
+#: Limits of the slices of pairs.
+_SLICES = (0.0, *(2.0**-k for k in range(9, 0, -1)))
 #: Degrees up to this one have a tag each, by which degrees are told apart that many nodes share.
 _ONE_BY_ONE = 16
 #: More than any degree.
@@ -232,7 +235,7 @@ class Tagged(Method):
 
     @property
     def shares(self) -> dict[str, Fraction]:  # type: ignore[override]
-        """The shares of epsilon for degrees, their largest, closed wedges, joint degrees, triangles."""
+        """The shares of epsilon for degrees, their largest, wedges, joint degrees, pairs, triangles."""
         return {name: Fraction(percent, 100) for name, percent in _PERCENT.items()}
 
     def measurements(
@@ -240,8 +243,8 @@ class Tagged(Method):
     ) -> dict[str, Measurement]:
         """As `Method.measurements`.
 
-        A split without a share for the largest degree or triangles leaves that out. So do bounds that show it to be
-        infeasible, unless a split has a share for it. The others get its cost.
+        A split without a share for the largest degree, pairs or triangles leaves that out. So do bounds that show it to
+        be infeasible, unless a split has a share for it. The others get its cost.
         """
         largest = LARGEST if bounds.degree is None else bounds.degree
         fine, coarse = fine_limits(largest), coarse_limits(largest)
@@ -253,17 +256,18 @@ class Tagged(Method):
             TOP: largest_degree(source, 1),
             CLOSED: closed.noisy_count(1, range(len(coarse) - 1)),
             JOINT: tags.joint_degrees_by_tag(source, fine).noisy_count(1, pairs),
+            PAIRS: tags.pair_slices(source, _SLICES).noisy_count(1, range(len(_SLICES) - 1)),
             COUNT: triangle_count(source, 1),
         }
         if split is None:
-            return method.spend_without((TOP, COUNT), wanted, epsilon, self.shares, bounds)
-        left_out = {TOP, COUNT} - set(split)
+            return method.spend_without((TOP, PAIRS, COUNT), wanted, epsilon, self.shares, bounds)
+        left_out = {TOP, PAIRS, COUNT} - set(split)
         return method.spend({name: asked for name, asked in wanted.items() if name not in left_out}, epsilon, split)
 
     def estimate(self, answers: Mapping[str, Answers]) -> Estimates:
         """As `Method.estimate`: degrees first, then clustering by degree and mixing of degrees.
 
-        The largest degree and the count of triangles are not needed: answers without are estimated without.
+        The largest degree, pairs and the count of triangles are not needed: answers without are estimated without.
 
         The targets are the estimates of clustering and mixing. The answers themselves are noise where there is little
         to count, and a walk that fits them undoes the start. Within the scale of the noise it is the square of a
@@ -278,7 +282,9 @@ class Tagged(Method):
         limits = degree_limits(_ANY)[: len(mass) + 1]
         _check_version(MASS, mass, partial(tags.degree_mass_by_tag, limits=limits))
         highest = None if top is None else estimates.NoisyLargest(float(top.value), top.scale)
-        degrees = graphical(estimates.estimate_degrees(_values(mass), mass.scale, limits, highest))
+        held = degree_intervals(mass, limits, top)["edges"]
+        fitted_degrees = estimates.estimate_degrees(_values(mass), mass.scale, limits, highest)
+        degrees = graphical(estimates.with_edges(fitted_degrees, held.low, held.high))
         if degrees.sum() < 4:
             raise AnswersError(LOST)
         classes = estimates.DegreeClasses.of(np.sort(degrees[degrees > 0]))
@@ -310,7 +316,14 @@ class Tagged(Method):
                 found |= clustering_intervals(curves, len(classes.degrees), rng)
                 return found | {"assortativity": mixing_interval(classes, fields, rng)}
 
-        return Estimates(targets, partial(clique_graph, classes, clustering, mixing), intervals)
+        if PAIRS not in answers:
+            return Estimates(targets, partial(clique_graph, classes, clustering, mixing), intervals)
+        pairs = answers[PAIRS]
+        _check_version(PAIRS, pairs, partial(tags.pair_slices, limits=_SLICES))
+        curves = classes, clustering, mixing
+        walked = shares, mixed, joint.scale, wedges, fitted, closed.scale
+        wanted = SeedTargets(*curves, *walked, _SLICES, _values(pairs), pairs.scale)
+        return Estimates(targets, partial(likeliest_graph, wanted), intervals)
 
 
 def degree_intervals(mass: Answers, limits: Sequence[int], top: Answers | None) -> dict[str, uncertainty.Interval]:

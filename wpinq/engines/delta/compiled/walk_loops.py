@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wpinq.engines.delta.compiled import routine as rt
+from wpinq.engines.delta.compiled.adjacency import graph
 from wpinq.engines.delta.compiled.adjacency.graph import chances, draw_ends, exchange, list_common, mark_neighbours
 from wpinq.engines.delta.compiled.hash_table import undo
 from wpinq.engines.delta.compiled.hash_tables.arena import HashTable
@@ -39,7 +40,7 @@ _DECIDED = f"""\
 """
 
 _COMMON = {"labels": rt.INT64_ROWS, "seeds": rt.UINT64S, "tallies": rt.INT64S, "symmetric": rt.INT64, "steps": rt.INT64}
-_GRAPH = {array: rt.ARRAYS[array] for array in ("edges", "starts", "neighbours", "ids", "marks", "common")}
+_GRAPH = {array: rt.ARRAYS[array] for array in graph.SWAPPED}
 
 
 def _begin(outputs: Sequence[HashTable]) -> rt.Routine:

@@ -25,7 +25,7 @@ from wpinq.errors import PlanError
 from wpinq.expr.types import INT, STR, TupleOf, Type
 from wpinq.expr.values import Value
 from wpinq.plan.node import sources
-from wpinq.runtime.arrays import Integers
+from wpinq.runtime.arrays import Floats, Integers
 
 #: A walk at rest: its edges by label, its random numbers, and its tallies. `numpy.savez` keeps it.
 WalkState = Mapping[str, NDArray[Any]]
@@ -207,6 +207,9 @@ class SwapWalk(GraphWalk):
         The share of proposals that are chosen to close a wedge: draw a wedge a-h-q, a neighbour b of a and a neighbour
         p of q; from 0 to 1. Below 1, so that every graph can be reached. The ratio of the proposal probabilities is
         exact, so what the walk converges to is the same.
+    places, reach : array, optional
+        The place of each vertex, which are numbers 0, 1, … or texts of these, of shape (vertices, dimensions), and
+        distances, rising: a swap that changes the number of edges longer than one of these is refused.
 
     Raises
     ------
@@ -241,12 +244,16 @@ class SwapWalk(GraphWalk):
         seed: int = 0,
         virtual: bool = True,
         closing: float = 0.0,
+        places: Floats | None = None,
+        reach: Floats | None = None,
     ) -> None:
         if not 0 <= closing < 1:
             raise PlanError("closing is a share of proposals, at least 0 and less than 1")
         vertices, numbers = numbered(edges, vertex_type(goals, source), 2)
         super().__init__(goals, source, vertices, symmetric, virtual, seed)
         self._closing = float(closing)
+        placed = np.zeros((len(vertices), 0)) if places is None else places[vertices.labels.astype(np.int64)]
+        self._guard = placed, np.zeros(0) if reach is None else reach
         self._begin(numbers)
 
     @property
@@ -265,7 +272,7 @@ class SwapWalk(GraphWalk):
             self._begin(self._graph.edges)
 
     def _begin(self, numbers: Numbers) -> None:
-        self._graph = Graph(self._vertices, numbers)
+        self._graph = Graph(self._vertices, numbers, *self._guard)
         self._engine = self._neighbours() or self._tables(swap_loop, numbers)
 
     def _neighbours(self) -> NeighbourWalk | None:

@@ -29,7 +29,7 @@ from wpinq.engines.delta.compiled.values import Dictionary
 from wpinq.errors import PlanError
 from wpinq.expr.types import INT, Type
 from wpinq.expr.values import Value, order_key
-from wpinq.runtime.arrays import Integers
+from wpinq.runtime.arrays import Floats, Integers
 
 #: Undirected edges, each once: pairs of labels, or an array of shape (edges, 2).
 Edges = Sequence[tuple[Value, Value]] | NDArray[np.int64]
@@ -100,11 +100,12 @@ class Graph:
     the order of the edges: a graph built anew from the edges of another is the same to the last bit.
 
     `ids` is the number of the edge that each entry of `neighbours` belongs to. `marks` is room for the walk to mark the
-    neighbours of two vertices, `common` to list those of two others that are marked.
+    neighbours of two vertices, `common` to list those of two others that are marked. `spots` are the places of
+    vertices, of no coordinates where there are none, and `reach` are distances of them.
     """
 
-    def __init__(self, vertices: Vertices, edges: Numbers) -> None:
-        self.vertices, self.edges = vertices, edges.copy()
+    def __init__(self, vertices: Vertices, edges: Numbers, spots: Floats, reach: Floats) -> None:
+        self.vertices, self.edges, self.spots, self.reach = vertices, edges.copy(), spots, reach
         self.degrees = np.bincount(edges.reshape(-1), minlength=len(vertices))
         self.starts = np.concatenate([[0], np.cumsum(self.degrees)]).astype(np.uint64)
         self.neighbours = np.zeros(2 * len(edges), dtype=np.uint32)
@@ -123,18 +124,34 @@ class Graph:
     @property
     def arrays(self) -> dict[str, NDArray[Any]]:
         """What the generated loops take, in order."""
-        return {name: getattr(self, name) for name in ("edges", "starts", "neighbours", "ids", "marks", "common")}
+        return {name: getattr(self, name) for name in SWAPPED}
 
 
 # --- proposals of swaps -----------------------------------------------------------------------------------------------
 
 EDGES, MARKS, COMMON = rt.arrays(edges=rt.UINT32_ROWS, marks=rt.UINT32_ROWS, common=rt.UINT64_ROWS)
 STARTS, NEIGHBOURS, _ = rt.arrays(starts=rt.UINT64S, neighbours=rt.UINT32S, ids=rt.UINT32S)
+rt.arrays(spots=rt.FLOAT64_ROWS, reach=rt.FLOAT64S)
+SWAPPED = ("edges", "starts", "neighbours", "ids", "marks", "common", "spots", "reach")
 
 #: Whether an exchange is one, its vertices a, b, p, q, and the numbers of the edges {a, b} and {p, q}.
 Ends = Annotated[
     tuple[bool, Any, Any, Any, Any, Any, Any], "Tuple((boolean, uint32, uint32, uint32, uint32, uint64, uint64))"
 ]
+
+
+@fixed
+def far(u: rt.Uint32, v: rt.Uint32, on: rt.Arrays) -> rt.Int64:
+    """How many reaches two vertices are farther apart than, as 0, 1, 4, 13, ….
+
+    The sum of two tells both.
+    """
+    square, level = 0.0, 0
+    for k in range(on.spots.shape[1]):
+        square += (on.spots[u, k] - on.spots[v, k]) ** 2
+    for k in range(len(on.reach)):
+        level = 3 * level + 1 if square > on.reach[k] ** 2 else level
+    return level
 
 
 @inlined
@@ -159,7 +176,10 @@ def draw_ends(seeds: rt.Uint64s, closing: rt.Float64, on: rt.Arrays) -> Ends:
         p, q = on.edges[j, 0], on.edges[j, 1]
         if turned:
             p, q = q, p
-    return a != q and p != b and a != p and b != q, a, b, p, q, i, j
+    drawn = a != q and p != b and a != p and b != q
+    if drawn and len(on.reach) > 0:
+        drawn = far(a, b, on) + far(p, q, on) == far(a, q, on) + far(p, b, on)
+    return drawn, a, b, p, q, i, j
 
 
 @inlined

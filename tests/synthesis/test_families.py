@@ -1,0 +1,97 @@
+"""Families of graphs to begin from: what they draw, and the choice among them by answers."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import igraph
+import numpy as np
+import pytest
+
+import wpinq as wp
+from wpinq.graphs import Bounds, fit_graph
+from wpinq.graphs.synthesis import find_method
+from wpinq.graphs.synthesis.estimates import DegreeClasses
+from wpinq.graphs.synthesis.fit import graph_structure
+from wpinq.graphs.synthesis.geometric import geometric_graph
+from wpinq.graphs.synthesis.random_graphs import graphical
+from wpinq.mcmc import Settings
+from wpinq.measure.answers import Answers
+
+
+def poisson(mean: float, count: int) -> DegreeClasses:
+    degrees = np.sort(graphical(np.random.default_rng(1).poisson(mean, count) + 1))
+    return DegreeClasses.of(degrees[degrees > 0])
+
+
+@pytest.mark.parametrize(
+    ("mean", "dimensions", "shortcuts", "crowded"),
+    [(mean, *rest) for mean, *rest in product((1.5, 9.0), (1, 2), (0.0, 0.1), (False, True))],
+)
+def test_a_graph_with_places_has_its_degrees(mean: float, dimensions: int, shortcuts: float, crowded: bool) -> None:
+    classes, rng = poisson(mean, 400), np.random.default_rng(2)
+    drawn = geometric_graph(classes, np.full(100, 0.2), dimensions, shortcuts, crowded, rng)
+    assert drawn is not None
+    assert (np.bincount(drawn.edges.ravel()) == classes.degrees).all()
+    pairs = np.sort(drawn.edges, axis=1)
+    assert (pairs[:, 0] < pairs[:, 1]).all()
+    assert len(np.unique(pairs, axis=0)) == len(pairs)
+    lengths = np.linalg.norm(drawn.places[pairs[:, 0]] - drawn.places[pairs[:, 1]], axis=1)
+    assert (lengths > drawn.reach[-1] + 1e-12).mean() <= 4 * shortcuts + 0.03
+
+
+def test_a_graph_with_places_is_in_one_part_and_large() -> None:
+    classes = poisson(1.5, 2000)
+    drawn = geometric_graph(classes, np.zeros(100), 2, 0.0, False, np.random.default_rng(2))
+    found = graph_structure(drawn.edges)
+    assert found["components"] < 20
+    assert found["mean_path"] > 20  # 8 of a random graph with these degrees
+
+
+def test_places_are_too_few_for_tight_degrees() -> None:
+    clique = DegreeClasses.of(np.full(6, 5))
+    drawn = geometric_graph(clique, np.ones(6), 2, 0.0, False, np.random.default_rng(1))
+    assert drawn is None or len(drawn.edges) == 15
+
+
+def answers_of(edges: np.ndarray, epsilon: float) -> dict[str, Answers]:
+    method = find_method("tags")
+    wanted = method.measurements(method.source(), epsilon, bounds=Bounds(degree=64))
+    pairs = [(a, b) for a, b in np.sort(edges, axis=1).tolist()]
+    return {name: wp.simulate(asked, {"edges": pairs}, seed=1) for name, asked in wanted.items()}
+
+
+@pytest.fixture(scope="module")
+def ring() -> np.ndarray:
+    """A ring of 1,200 nodes, each joined to the eight nearest, with a tenth of the edges rewired."""
+    rng, places = np.random.default_rng(1), np.arange(1200)
+    edges = np.concatenate([np.stack([places, (places + step) % 1200], axis=1) for step in (1, 2, 3, 4)])
+    moved = rng.random(len(edges)) < 0.1
+    edges[moved, 1] = rng.integers(0, 1200, moved.sum())
+    edges = edges[edges[:, 0] != edges[:, 1]]
+    return np.unique(np.sort(edges, axis=1), axis=0)
+
+
+def test_answers_choose_a_ring_for_a_small_world(ring: np.ndarray) -> None:
+    answers = answers_of(ring, 20)
+    graph = fit_graph(answers, "tags", Settings(100_000, seed=1))
+    assert graph.families == ("places in 1 dimensions, even, 5% shortcuts",)
+    made, true = graph.statistics(), graph_structure(ring)
+    assert made["modularity"] == pytest.approx(true["modularity"], abs=0.06)
+    assert made["mean_path"] == pytest.approx(true["mean_path"], abs=0.7)
+    without = {name: table for name, table in answers.items() if name != "pair_slices"}
+    plain = fit_graph(without, "tags", Settings(100_000, seed=1))
+    assert plain.families == ("",)
+    assert abs(plain.statistics()["modularity"] - true["modularity"]) > 0.06
+
+
+def test_graphs_with_hubs_have_no_places() -> None:
+    edges = np.array(igraph.Graph.Barabasi(500, 3).simplify().get_edgelist())
+    seed = find_method("tags").estimate(answers_of(edges, 4)).seed(np.random.default_rng(1))
+    assert (seed.family, seed.places) == ("cliques", None)
+
+
+def test_words_say_so_where_answers_do_not_tell_families_apart() -> None:
+    tree = np.array(igraph.Graph.Tree_Game(800).get_edgelist())
+    seed = find_method("tags").estimate(answers_of(tree, 0.5)).seed(np.random.default_rng(1))
+    assert seed.family.endswith("the answers do not tell it from another family")
