@@ -15,7 +15,7 @@ from wpinq.graphs.synthesis.estimates import DegreeClasses
 from wpinq.graphs.synthesis.fit import graph_structure
 from wpinq.graphs.synthesis.geometric import geometric_graph
 from wpinq.graphs.synthesis.random_graphs import graphical
-from wpinq.mcmc import Settings
+from wpinq.mcmc import Dataset, Settings, Swaps
 from wpinq.measure.answers import Answers
 
 
@@ -95,3 +95,21 @@ def test_words_say_so_where_answers_do_not_tell_families_apart() -> None:
     tree = np.array(igraph.Graph.Tree_Game(800).get_edgelist())
     seed = find_method("tags").estimate(answers_of(tree, 0.5)).seed(np.random.default_rng(1))
     assert seed.family.endswith("the answers do not tell it from another family")
+
+
+def test_swaps_drawn_in_python_keep_the_numbers_of_long_edges(ring: np.ndarray) -> None:
+    rng, places, reach = np.random.default_rng(1), np.random.default_rng(2).random((1200, 2)), np.array([0.3, 0.6])
+    held = Dataset(dict.fromkeys(map(tuple, ring[:400].tolist()), 1.0))
+
+    def lengths() -> list[int]:
+        ends = np.array(list(held))
+        off = np.linalg.norm(places[ends[:, 0]] - places[ends[:, 1]], axis=1)
+        return np.bincount(np.searchsorted(reach, off), minlength=3).tolist()
+
+    before, walk, moved = lengths(), Swaps(symmetric=False, places=places, reach=reach), 0
+    for _ in range(300):
+        if (proposed := walk.propose(rng, {"edges": held})) is not None:
+            held.change(proposed[0]["edges"])
+            moved += 1
+    assert moved > 20
+    assert lengths() == before
