@@ -72,9 +72,7 @@ spark.stop()
 def test_spark_connect_is_refused_for_what_it_is(spark: Any) -> None:
     pytest.importorskip("grpc_status", reason="Spark Connect is not installed: pip install pyspark[connect]")
     done = run("-c", REMOTE, SPARK_LOCAL_IP="127.0.0.1")
-    made = "pyspark.sql.connect.session"
-    expected = [session.CONNECT, f"{made} {{}}", session.CONNECT, f"{made} {{'numbers': 0.0}}"]
-    assert done.stdout.splitlines() == expected, done.stderr
+    assert done.stdout.splitlines() == 2 * [session.CONNECT, "pyspark.sql.connect.session {}"], done.stderr
 
 
 @pytest.mark.parametrize("word", session.EXPOSURES)
