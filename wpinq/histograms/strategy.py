@@ -362,7 +362,7 @@ class LinearStrategy(Strategy):
         estimate = self.estimate(self.answers_of(answers))
         if nonnegative is None:
             return estimate
-        if nonnegative != "top down":
+        if not is_one_of(nonnegative, ("top down",)):
             raise AnswersError(f"nonnegative is 'declared', 'top down' or None, not {described(nonnegative)}")
         tree = Tree.uniform(self.domain, 2)
         return project_tree(tree, tree.totals(estimate))[-1]
