@@ -47,7 +47,7 @@ class Aggregates:
             of, share = ordered[0].this, node.this
         else:
             share = node.args.get("expression")
-        if kind in (exp.PercentileCont, exp.PercentileDisc) and isinstance(share, exp.Literal):
+        if kind in (exp.PercentileCont, exp.PercentileDisc) and isinstance(share, exp.Literal) and not share.is_string:
             return self._quantile(node, of, share.this, condition)
         check_parts(self.text, node, "this", "expression", "big_int")
         if kind in _SHARES:
