@@ -231,7 +231,7 @@ def test_one_call_makes_rows_of_any_table(form: str, tmp_path: Path) -> None:
     assert list(frame.columns) == ["sex", "age", "born", "smokes"], "in the order of the table"
     assert len(frame) == made.report["rows"]["count"] == 50
     assert frame.age.dropna().between(0, 90).all()
-    assert set(frame.sex) <= {"f", "m", "other"}
+    assert set(frame.sex.dropna()) <= {"f", "m", "other"}, "noise may give the cell of a missing value some rows"
     assert isinstance(frame.born.dropna().iloc[0], datetime.date), "of a csv file too: its cells are dates"
     assert made.marginals.names == made.model.names == tuple(frame.columns)
     assert repr(made).startswith("<SyntheticTable: 50 rows of 4 attributes>") and "p1" not in repr(made)
