@@ -27,7 +27,6 @@ from wpinq.mcmc import (
     sample,
 )
 from wpinq.mcmc.run import _is_at_rest
-from wpinq.mcmc.settings import REST_CHUNKS
 from wpinq.measure.answers import Answers
 
 EDGES = wp.source("edges", src=int, dst=int, unit_weight=2)
@@ -104,7 +103,6 @@ def test_chains_have_files_of_their_own_and_differ(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["chain-0.npz", "chain-1.npz"]
     first, second = samples.traces
     assert first.score != second.score
-    assert set(samples.r_hat()) == {"score"}
 
 
 @pytest.mark.parametrize(
@@ -173,7 +171,7 @@ def test_a_chain_ends_at_rest_unless_it_was_told_how_many_steps() -> None:
     (short,) = run(Swaps(), TBI, None, settings=resting).traces
     (whole,) = run(Swaps(), TBI, None, settings=replace(resting, stop_at_rest=False)).traces
     assert (short.stopped, whole.stopped) == ("score stalled", "all steps done")
-    assert 2 * REST_CHUNKS <= len(short.score) < len(whole.score)
+    assert len(short.score) < len(whole.score)
     assert short.score == whole.score[: len(short.score)], "the same walk, but for its end"
 
 
@@ -187,9 +185,9 @@ def test_only_a_default_number_of_steps_ends_at_rest() -> None:
     [
         ([9.0] * 9, False),
         ([9.0] * 10, True),
-        ([0.0] * 10, True),
-        ([0.1 * 0.5**k for k in range(9)], False),
-        ([0.1 * 0.5**k for k in range(10)], True),
+        ([0.5], True),
+        ([9.0, 0.6], False),
+        ([9.0, 0.6, 0.5], True),
         ([100 * 0.98**i for i in range(30)], False),
         ([100 * 0.99**i for i in range(30)], True),
     ],

@@ -18,7 +18,6 @@ from wpinq.mcmc import (
     Settings,
     Target,
     noise_level,
-    split_r_hat,
 )
 from wpinq.measure.answers import Answers
 
@@ -123,21 +122,3 @@ def test_settings_are_checked(wrong: dict[str, Any]) -> None:
 def test_settings_are_read_back_as_they_were_written() -> None:
     settings = Settings(1000, 3.0, chains=2, seed=7, chunk=30, stop_at_noise=1.5)
     assert Settings.from_json(settings.to_json()) == settings
-
-
-def test_split_r_hat_follows_its_formula() -> None:
-    draws = np.random.default_rng(1).normal(size=(3, 40))
-    halves = draws.reshape(6, 20)
-    within = halves.var(axis=1, ddof=1).mean()
-    between = 20 * halves.mean(axis=1).var(ddof=1)
-    assert split_r_hat(draws) == pytest.approx(math.sqrt((19 / 20 * within + between / 20) / within))
-
-
-def test_split_r_hat_sees_drift_and_disagreement() -> None:
-    noise = np.random.default_rng(1).normal(size=(4, 1000))
-    assert split_r_hat(noise) < 1.01
-    assert split_r_hat(noise[:1] + np.linspace(0, 5, 1000)) > 1.1
-    assert split_r_hat(noise + np.arange(4)[:, None]) > 1.1
-    assert split_r_hat([[1.0] * 4, [2.0] * 4]) == math.inf
-    with pytest.raises(AnswersError, match="at least four"):
-        split_r_hat([[1.0, 2.0, 3.0]])

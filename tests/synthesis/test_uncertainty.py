@@ -317,4 +317,3 @@ def test_every_method_tells_of_what_it_measures_the_same_each_time(name: str) ->
         assert graph.uncertainty["triangles"].high > 0.8 * true["triangles"]
     words = report(graph)["uncertainty"]["statistics"]
     assert list(words) == list(graph.statistics()) == list(ALL_STATISTICS)
-    assert "r_hat" in report(graph)

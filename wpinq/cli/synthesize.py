@@ -193,9 +193,6 @@ def _write(graph: SyntheticGraph, options: argparse.Namespace, report_file: Path
     print(f"steps of the chain: {trace.steps[-1]:,}, {made['steps_per_edge']:.4g} per edge; {trace.stopped}")
     noise = f", noise alone: {graph.samples.noise:.6g}" if math.isfinite(graph.samples.noise) else ""
     print(f"score (weighted L1 distance to the targets; 0 is an exact fit): {trace.score[-1]:.6g}{noise}")
-    worst = max((value for value in made["r_hat"].values() if value is not None), default=None)
-    if worst is not None:
-        print(f"largest split R-hat: {worst:.4g} (convergence of the chains, 1 is best; no measure of accuracy)")
     if warned := warning(graph.uncertainty):
         print(warned)
     print(f"Wrote {options.out} and {report_file}", flush=True)

@@ -16,7 +16,6 @@ from wpinq.mcmc.settings import Checkpoint as Checkpoint
 from wpinq.mcmc.settings import CheckpointError as CheckpointError
 from wpinq.mcmc.settings import Settings as Settings
 from wpinq.mcmc.settings import Trace as Trace
-from wpinq.mcmc.settings import split_r_hat as split_r_hat
 from wpinq.mcmc.target import Prior as Prior
 from wpinq.mcmc.target import Target as Target
 from wpinq.mcmc.target import noise_level as noise_level

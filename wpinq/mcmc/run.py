@@ -20,13 +20,12 @@ from wpinq.errors import AnswersError, PlanError
 from wpinq.expr.values import Value
 from wpinq.mcmc.chain import Chain, Start, Terms, begin
 from wpinq.mcmc.proposal import Walk
-from wpinq.mcmc.settings import REST_CHUNKS, REST_FALL, REST_SCORE, Checkpoint, Settings, Trace, split_r_hat
+from wpinq.mcmc.settings import REST_CHUNKS, REST_FALL, REST_SCORE, Checkpoint, Settings, Trace
 from wpinq.mcmc.target import NO_NOISE_LEVEL, Prior, Target, noise_level
 from wpinq.runtime.progress import progress_bar
 from wpinq.runtime.public import public
 
 ChainStatistics = Callable[[Chain], Mapping[str, float]]
-_LEAST_DRAWS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,23 +90,6 @@ class Samples:
     def candidate(self) -> dict[str, dict[Value, float]]:
         """The final candidate of the best chain."""
         return self.chains[self.best].candidate
-
-    def r_hat(self) -> dict[str, float]:
-        """Split R-hat of the score and of every traced statistic, over the later half of the traces.
-
-        Without an entry for anything while there are fewer than eight chunks. Chains that stopped apart are compared
-        over as many last draws as the shortest has. nan for a statistic that a graph lacks, such as the assortativity
-        of one whose degrees are all equal.
-        """
-        quantities = [{"score": trace.score, **trace.statistics} for trace in self.traces]
-        found = {}
-        for name in quantities[0]:
-            lines = [traced[name] for traced in quantities]
-            draws = min(map(len, lines)) // 2
-            if draws >= _LEAST_DRAWS:
-                later = np.array([line[-draws:] for line in lines])
-                found[name] = split_r_hat(later) if np.isfinite(later).all() else math.nan
-        return found
 
 
 @public
@@ -179,8 +161,6 @@ def sample(
     >>> samples = sample([Target(counts)], ReplaceRecord("people", towns), [start], Settings(steps=2000, chains=2))
     >>> samples.candidate["people"]["York"]
     7.0
-    >>> sorted(samples.r_hat())
-    ['score']
     """
     targets = tuple(targets)
     if not targets:
@@ -285,8 +265,8 @@ class _Run:
 
 def _is_at_rest(scores: Sequence[float]) -> bool:
     """Whether the scores at the ends of chunks fall no more, or have nothing left to fall by."""
-    falls = len(scores) > REST_CHUNKS and scores[-1] < (1 - REST_FALL) * scores[-1 - REST_CHUNKS]
-    return len(scores) >= 2 * REST_CHUNKS and (scores[-1] <= REST_SCORE or not falls)
+    falls = len(scores) < 2 * REST_CHUNKS or scores[-1] < (1 - REST_FALL) * scores[-1 - REST_CHUNKS]
+    return scores[-1] <= REST_SCORE or not falls
 
 
 def _digest(terms: Terms, walk: Walk, starts: Sequence[Start], settings: Settings, chains: Sequence[Chain]) -> str:

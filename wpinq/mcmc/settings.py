@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from wpinq.engines.delta.compiled import WalkProgress
-from wpinq.errors import AnswersError, PlanError, WpinqError, described
+from wpinq.errors import PlanError, WpinqError, described
 from wpinq.inference.checks import count_of
 from wpinq.mcmc.chain import ChainState
 from wpinq.runtime.public import public
@@ -30,8 +30,8 @@ STEPS_PER_EDGE = 400
 MOST_STEPS = 20_000_000
 #: A chain is at rest whose score has not fallen by this share in so many chunks, once it has done twice as many.
 REST_CHUNKS, REST_FALL = 5, 0.05
-#: So is one whose score is no more than this: what is left is less than a tenth of what noise makes of one answer.
-REST_SCORE = 0.1
+#: So is one whose score is no more than this: what is left is less than half of what noise makes of one answer.
+REST_SCORE = 0.5
 _CHUNKS = 50
 
 
@@ -61,9 +61,8 @@ class Settings:
     checkpoint_every : int
         The chunks between two checkpoints. Chains also evaluate afresh there, checkpoint or not.
     stop_at_rest : bool
-        Whether a chain ends once its score falls no more, by less than a twentieth in the last five chunks, or has
-        next to nothing left to fall by, 0.1; and not before the tenth. Scores are of candidates and answers, so when
-        that is tells nothing else.
+        Whether a chain ends once its score is at most 0.5, or, from the tenth chunk on, fell by less than a twentieth in
+        five chunks. Scores are of candidates and answers, so when that is tells nothing else.
     """
 
     steps: int | None = None
@@ -176,56 +175,6 @@ class Trace:
     def from_json(data: Mapping[str, Any]) -> Trace:
         """The trace that plain data hold."""
         return Trace(**data)
-
-
-def split_r_hat(chains: Any) -> float:
-    """The split potential scale reduction of one quantity traced along several chains.
-
-    Each chain is cut in two halves, which makes M = 2·chains sequences of N draws. With the variance within them,
-    W = mean of the sequences' variances, and between them, B = N · variance of their means,
-
-        R = √( ((N − 1)/N · W + B/N) / W )
-
-    It is near 1 when all halves look alike, and above when chains differ or drift; 1.01 is asked for of samples,
-    1.1 was once customary.
-
-    Parameters
-    ----------
-    chains : array-like, shape (chains, draws)
-        At least one chain, of four draws or more. Leave out the draws before the chains settled.
-
-    Returns
-    -------
-    float
-        At least √((N − 1)/N); 1 when nothing moves and all agree, infinity when nothing moves and they do not.
-
-    Raises
-    ------
-    AnswersError
-        When the draws are too few or not finite.
-
-    Notes
-    -----
-    Source: Gelman et al., *Bayesian Data Analysis*, third edition, section 11.4; Vehtari, Gelman, Simpson, Carpenter
-    and Bürkner, Bayesian Analysis 2021, equations (1) to (4), without ranks.
-
-    Examples
-    --------
-    >>> split_r_hat([[1.0, 2.0, 1.0, 2.0], [2.0, 1.0, 2.0, 1.0]]) < 1
-    True
-    >>> round(split_r_hat([[1.0, 2.0, 1.0, 2.0], [11.0, 12.0, 11.0, 12.0]]), 2)
-    8.2
-    """
-    draws = np.asarray(chains, dtype=np.float64)
-    if draws.ndim != 2 or not len(draws) or draws.shape[1] < 4 or not np.isfinite(draws).all():
-        raise AnswersError("split R-hat needs chains of one length, at least four finite draws each")
-    half = draws.shape[1] // 2
-    halves = np.concatenate([draws[:, :half], draws[:, -half:]])
-    within = float(halves.var(axis=1, ddof=1).mean())
-    between = half * float(halves.mean(axis=1).var(ddof=1))
-    if within == 0.0:
-        return 1.0 if between == 0.0 else np.inf
-    return float(np.sqrt(((half - 1) / half * within + between / half) / within))
 
 
 # --- checkpoints ------------------------------------------------------------------------------------------------------

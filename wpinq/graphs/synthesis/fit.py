@@ -190,14 +190,6 @@ class SyntheticGraph:
     uncertainty: Mapping[str, Interval] = field(default_factory=dict)
     families: tuple[str, ...] = ()
 
-    def r_hat(self) -> dict[str, float]:
-        """Split R-hat of the score and the traced statistics; see `wpinq.mcmc.split_r_hat`.
-
-        It tells whether chains still drift, or ended apart from each other. How near the graph is to the secret one it
-        does not tell: `uncertainty` does.
-        """
-        return self.samples.r_hat()
-
     def statistics(self) -> dict[str, float]:
         """The statistics of the synthetic graph; see `graph_statistics` and `graph_structure`."""
         return {**graph_statistics(self.edges), **graph_structure(self.edges)}

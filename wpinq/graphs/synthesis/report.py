@@ -42,8 +42,8 @@ def report(graph: SyntheticGraph) -> dict[str, Any]:
         of keys; `simulated`, whether any answers protect nothing; `settings`, with the public seed and the number of
         steps that was done unless chains stopped before; `prior`, its terms as plain data, none where it is uniform;
         `steps_per_edge`, those done by the best chain; `chains`, each with its engine, trace and the statistics of the
-        graph it began from, with its `family`; `best_chain`; `noise_level`; `r_hat`, of
-        chains, which does not tell how near the secret graph is; `graph`, the statistics of the synthetic graph; and
+        graph it began from, with its `family`; `best_chain`; `noise_level`;
+        `graph`, the statistics of the synthetic graph; and
         `uncertainty`, of the same statistics of the secret graph: `confidence`, `statistics`, each with an interval,
         or with `not_measured`, and in words, and `swamped`, those of which noise leaves nothing to be seen. Figures
         that are not numbers are null.
@@ -81,7 +81,6 @@ def report(graph: SyntheticGraph) -> dict[str, Any]:
         ],
         "best_chain": samples.best,
         "noise_level": _plain(samples.noise),
-        "r_hat": _plain(graph.r_hat()),
         "graph": _plain(statistics),
         "uncertainty": uncertainty_report(graph.uncertainty, statistics),
     }
