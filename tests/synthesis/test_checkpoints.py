@@ -185,9 +185,10 @@ def test_only_a_default_number_of_steps_ends_at_rest() -> None:
     [
         ([9.0] * 9, False),
         ([9.0] * 10, True),
-        ([0.5], True),
-        ([9.0, 0.6], False),
-        ([9.0, 0.6, 0.5], True),
+        ([0.0] * 4, False),
+        ([0.0] * 5, True),
+        ([9.0, 3.0, 1.0, 0.7, 0.6], False),
+        ([9.0, 3.0, 1.0, 0.7, 0.6, 0.5], True),
         ([100 * 0.98**i for i in range(30)], False),
         ([100 * 0.99**i for i in range(30)], True),
     ],

@@ -265,8 +265,9 @@ class _Run:
 
 def _is_at_rest(scores: Sequence[float]) -> bool:
     """Whether the scores at the ends of chunks fall no more, or have nothing left to fall by."""
-    falls = len(scores) < 2 * REST_CHUNKS or scores[-1] < (1 - REST_FALL) * scores[-1 - REST_CHUNKS]
-    return scores[-1] <= REST_SCORE or not falls
+    if len(scores) >= REST_CHUNKS and scores[-1] <= REST_SCORE:
+        return True
+    return len(scores) >= 2 * REST_CHUNKS and scores[-1] >= (1 - REST_FALL) * scores[-1 - REST_CHUNKS]
 
 
 def _digest(terms: Terms, walk: Walk, starts: Sequence[Start], settings: Settings, chains: Sequence[Chain]) -> str:
