@@ -205,8 +205,8 @@ def _levels(shared: Sequence[t.SqlTerm], roots: Sequence[t.SqlTerm]) -> list[lis
 #
 # A value that a record always shows, be it in this column or in that (see `visible_columns`), is among those that the
 # keys have there. So each of the degrees of a triangle is one of three. Where the least of some values is at least x,
-# each of them is, and likewise for the greatest. The condition on a lookup filters the tables that look up there,
-# before they are joined.
+# each of them is, and likewise for the greatest. The condition on a lookup filters the first table that looks up there:
+# the others are joined to rows that passed it.
 #
 # The values are parameters of the query: `values0`, all that the keys have in the first column but null, `null0`,
 # whether they have it, `low0` and `high0`.
@@ -323,7 +323,7 @@ def narrowed(emitter: Emitter, block: Block, types: Sequence[str]) -> Block | No
     tables = dict(block.tables)
     for alias, filters in of_table.items():
         if tables[alias].lookup:
-            tables |= _looking_up(emitter, block, tables, alias, filters)
+            tables = _looking_up(emitter, block, tables, alias, filters)
     filters = [condition for held in of_table.values() for condition in held]
     whole = [_among(term, {place}, types[place]) for place, term in record.items()]
     return replace(
@@ -366,22 +366,26 @@ def _bounds(term: t.SqlTerm, low: t.SqlTerm | None, high: t.SqlTerm | None) -> I
 def _looking_up(
     emitter: Emitter, block: Block, tables: dict[str, SqlTable], alias: str, filters: Sequence[t.SqlTerm]
 ) -> dict[str, SqlTable]:
-    """The tables that look up at the key of a lookup, with only the rows that find one in it."""
+    """The tables with only the rows that find one in a lookup, in the first table that has its key.
+
+    Where that is the table that the others are joined to, the lookup comes next, and is the filter.
+    """
     lookup, find = tables[alias], classes(block)
     if len(lookup.keys) != 1 or len(lookup.keys[0]) != 1:
-        return {}
+        return tables
     (key,) = lookup.keys[0]
     wanted = find(t.column(alias, key, dict(lookup.columns)[key]))
+    held = ((other, at) for other, table in tables.items() if not table.lookup for at in table.at(other))
+    other, at = next((each for each in held if find(each[1]) == wanted), (alias, None))
+    first, *_ = tables
+    if at is None or other == first:
+        return {first: tables[first], alias: lookup} | tables if at is not None else tables
     quote, rename = emitter.dialect.quote, t.renamed({alias: "l"})
     found = " AND ".join(emitter.terms([rename(condition) for condition in dict.fromkeys(filters)], {}))
     keys = f"SELECT l.{quote(key)} FROM {lookup.source} AS l WHERE {found}"
-    changed = {}
-    for other, table in tables.items():
-        at = next((term for term in table.at(other) if find(term) == wanted), None)
-        if not table.lookup and at is not None:
-            source = f"(SELECT s.* FROM {table.source} AS s WHERE s.{quote(at.text)} IN ({keys}))"
-            changed[other] = replace(table, source=source, reads=table.reads or (table.source,))
-    return changed
+    table = tables[other]
+    source = f"(SELECT s.* FROM {table.source} AS s WHERE s.{quote(at.text)} IN ({keys}))"
+    return tables | {other: replace(table, source=source, reads=table.reads or (table.source,))}
 
 
 def in_ranges(query: str, type_: Type, within: WantedRanges) -> str:
