@@ -17,6 +17,7 @@ from wpinq.api.query import Query
 from wpinq.api.source import source
 from wpinq.errors import AnswersError, EpsilonError, PlanError
 from wpinq.expr.values import Value
+from wpinq.graphs.synthesis.public_nodes import PublicNodes
 from wpinq.graphs.synthesis.uncertainty import CONFIDENCE, Intervals
 from wpinq.inference.checks import count_of
 from wpinq.mcmc.settings import Settings
@@ -146,9 +147,12 @@ class Method(ABC):
         if settings.stop_at_noise is not None and not self.stops_at_noise:
             raise PlanError(f"{self.name} cannot stop at the noise level: {NO_NOISE_LEVEL}")
 
-    def source(self, node: type = int) -> Query:
-        """The declaration of the protected edges, with nodes of type `int` or `str`."""
-        return edge_source(self.symmetric, node)
+    def source(self, node: type = int, nodes: PublicNodes | None = None) -> Query:
+        """The declaration of the protected edges, with nodes of type `int` or `str`, or public ones.
+
+        Of public nodes it has the places, and the digest of their list.
+        """
+        return edge_source(self.symmetric, node) if nodes is None else edge_source(self.symmetric, among=nodes.words)
 
     @abstractmethod
     def measurements(
@@ -196,10 +200,10 @@ class Method(ABC):
         raise PlanError(f"{name} has its keys from its measurement")
 
     @abstractmethod
-    def estimate(self, answers: Mapping[str, Answers]) -> Estimates:
+    def estimate(self, answers: Mapping[str, Answers], nodes: int | None = None) -> Estimates:
         """The estimates of the graph from all answers, computed once in a run.
 
-        It may take long.
+        It may take long. With a public number of nodes, no more have an edge.
 
         Raises
         ------
@@ -215,7 +219,7 @@ def answered(answers: Mapping[str, Answers], name: str) -> Answers:
     return answers[name]
 
 
-def edge_source(symmetric: bool, node: type = int) -> Query:
+def edge_source(symmetric: bool, node: type = int, among: str = "") -> Query:
     """The declaration of protected undirected edges, in both directions or in one.
 
     The cost of a query is the same: symmetric edges are used half as often and their unit weighs twice.
@@ -226,6 +230,8 @@ def edge_source(symmetric: bool, node: type = int) -> Query:
         Whether each edge stands in both directions, `unit_weight=2`, or once, `unit_weight=1`.
     node : {int, str}
         The type of the nodes.
+    among : str
+        The public nodes in words, where every end of an edge is one.
 
     Examples
     --------
@@ -239,8 +245,8 @@ def edge_source(symmetric: bool, node: type = int) -> Query:
     if node not in (int, str):
         raise PlanError("nodes are of type int or str")
     facts = ["unit_weights", "symmetric" if symmetric else "simple"]
-    weight = 2 if symmetric else 1
-    return source(SOURCE, src=node, dst=node, unit="one undirected edge", unit_weight=weight, facts=facts)
+    weight, unit = 2 if symmetric else 1, "one undirected edge" + (f" between two of {among}" if among else "")
+    return source(SOURCE, src=node, dst=node, unit=unit, unit_weight=weight, facts=facts)
 
 
 def spend(wanted: Asked, epsilon: EpsilonLike, shares: Mapping[str, object]) -> dict[str, Measurement]:

@@ -121,10 +121,10 @@ class DegreesThen(Method):
             return super().keys(name, answers, bounds)
         return () if name in answers else keys(fit_degrees(answers))  # the degrees are what they were
 
-    def estimate(self, answers: Mapping[str, Answers]) -> Estimates:
+    def estimate(self, answers: Mapping[str, Answers], nodes: int | None = None) -> Estimates:
         """As `Method.estimate`: degrees that some simple graph has, and the released answers to fit."""
         targets = [Target(answered(answers, name)) for name in self.fits]
-        fitted = fit_degrees(answers)
+        fitted = fit_degrees(answers)[:nodes]
 
         def intervals(rng: np.random.Generator) -> dict[str, uncertainty.Interval]:
             found = uncertainty.degree_intervals(answers[CCDF])
@@ -138,8 +138,6 @@ class DegreesThen(Method):
 
 def _confident(scale: float) -> int:
     """The number of noisy counts whose mean has two standard errors of `_TELLING`.
-
-    The two standard errors of the mean of n are `2·√2·scale/√n`.
 
     The two standard errors of the mean of n are `2·√2·scale/√n`.
     """

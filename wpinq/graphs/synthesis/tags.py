@@ -159,6 +159,8 @@ MASS, CLOSED, JOINT, PAIRS = "degree_mass", "closed_wedges", "joint_degrees", "p
 #: Degrees beyond this public number are cut off in tags, unless a bound is given.
 LARGEST = 2**13
 _PERCENT = {MASS: 14, TOP: 13, CLOSED: 37, JOINT: 24, PAIRS: 5, COUNT: 7}
+#: How often edges are made up for that no simple graph has room for at its highest degrees.
+_EDGE_ROUNDS = 3
 #: Limits of the slices of pairs.
 _SLICES = (0.0, *(2.0**-k for k in range(9, 0, -1)))
 #: Degrees up to this one have a tag each, by which degrees are told apart that many nodes share.
@@ -264,7 +266,7 @@ class Tagged(Method):
         left_out = {TOP, PAIRS, COUNT} - set(split)
         return method.spend({name: asked for name, asked in wanted.items() if name not in left_out}, epsilon, split)
 
-    def estimate(self, answers: Mapping[str, Answers]) -> Estimates:
+    def estimate(self, answers: Mapping[str, Answers], nodes: int | None = None) -> Estimates:
         """As `Method.estimate`: degrees first, then clustering by degree and mixing of degrees.
 
         The largest degree, pairs and the count of triangles are not needed: answers without are estimated without.
@@ -275,16 +277,18 @@ class Tagged(Method):
         degrees, say, for many small gains elsewhere.
         """
         with single_blas_thread():
-            return self._estimate(answers)
+            return self._estimate(answers, nodes)
 
-    def _estimate(self, answers: Mapping[str, Answers]) -> Estimates:
+    def _estimate(self, answers: Mapping[str, Answers], nodes: int | None) -> Estimates:
         mass, top = answered(answers, MASS), answers.get(TOP)
         limits = degree_limits(_ANY)[: len(mass) + 1]
         _check_version(MASS, mass, partial(tags.degree_mass_by_tag, limits=limits))
         highest = None if top is None else estimates.NoisyLargest(float(top.value), top.scale)
         held = degree_intervals(mass, limits, top)["edges"]
         fitted_degrees = estimates.estimate_degrees(_values(mass), mass.scale, limits, highest)
-        degrees = graphical(estimates.with_edges(fitted_degrees, held.low, held.high))
+        degrees = np.sort(fitted_degrees)[-(nodes or 0) :]
+        for _ in range(_EDGE_ROUNDS):
+            degrees = graphical(estimates.with_edges(degrees, held.low, held.high))
         if degrees.sum() < 4:
             raise AnswersError(LOST)
         classes = estimates.DegreeClasses.of(np.sort(degrees[degrees > 0]))
@@ -313,7 +317,7 @@ class Tagged(Method):
             with single_blas_thread():
                 found = degree_intervals(mass, limits, top)
                 curves = estimates.ClusteringCurves.of(*clustered, most)
-                found |= clustering_intervals(curves, len(classes.degrees), rng)
+                found |= clustering_intervals(curves, nodes or len(classes.degrees), rng)
                 return found | {"assortativity": mixing_interval(classes, fields, rng)}
 
         if PAIRS not in answers:
