@@ -263,9 +263,9 @@ def measure_graph(
 def _records(
     graph: object, method: Method, node: type, nodes: PublicNodes | None = None
 ) -> EdgeList | list[tuple[Any, Any]]:
-    """The records of a simple undirected graph, as the method's source holds them."""
+    """The records of a simple graph, directed or not, as the method's source holds them."""
     given = graph if isinstance(graph, EdgeList) else EdgeList(graph)
-    simple = replace(given, directed=False, loops="drop", duplicates="drop")
+    simple = replace(given, directed=method.directed, loops="drop", duplicates="drop")
     if not method.symmetric and nodes is None:
         return simple
     edges = simple.edges(node)

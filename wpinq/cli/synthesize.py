@@ -20,6 +20,7 @@ from wpinq.errors import SourceRejected, UsageError
 from wpinq.graphs.synthesis import fit
 from wpinq.graphs.synthesis.fit import SyntheticGraph, fit_graph, holds_answers, holds_run
 from wpinq.graphs.synthesis.method import Bounds, Method
+from wpinq.graphs.synthesis.directed import DIRECTED
 from wpinq.graphs.synthesis.methods import DEFAULT_METHOD, find_method, method_names
 from wpinq.graphs.synthesis.public_nodes import PublicNodes, read_nodes
 from wpinq.graphs.synthesis.random_graphs import import_igraph
@@ -34,15 +35,16 @@ from wpinq.synthesis import measure_graph
 
 def add_parser(commands: Any) -> None:
     """Add the command to those of the command line."""
-    what = "measure an undirected graph, then fit a public synthetic graph to the answers"
+    what = "measure a graph, then fit a public synthetic graph to the answers"
     made = commands.add_parser("synthesize", help=what)
     made.add_argument("--out", type=Path, required=True, metavar="OUT", help="the synthetic edge list")
     made.add_argument("graph", type=Path, nargs="?", metavar="FILE", help="the edge list; loops are ignored")
     measurement, fitting = made.add_argument_group("measurement"), made.add_argument_group("fitting")
     measured, walked = measurement.add_argument, fitting.add_argument
-    measured("--epsilon", metavar="E", help="the total privacy cost for one undirected edge; at least 1e-9")
+    measured("--epsilon", metavar="E", help="the total privacy cost for one edge; at least 1e-9")
     known = f"{', '.join(method_names())}, or several of the last joined by + (default {DEFAULT_METHOD})"
     measured("--query", metavar="NAME", default=DEFAULT_METHOD, help=known)
+    measured("--directed", action="store_true", help="directed edges, each a protected unit: --query directed")
     shares = (
         "the share of epsilon of each measurement, all or none (optional with tags: triangle_count, largest_degree)"
     )
@@ -150,7 +152,10 @@ def _measured(options: argparse.Namespace, folder: Path) -> _Run:
         )
     noise, chunk = options.stop_at_noise, options.chunk
     settings = Settings(options.steps, options.beta, options.chains, options.seed, chunk, stop_at_noise=noise)
-    method = find_method(options.query)
+    if options.directed and options.query not in (DEFAULT_METHOD, DIRECTED):
+        raise UsageError("--directed has queries of its own: leave out --query")
+    query = DIRECTED if options.directed else options.query
+    method = find_method(query)
     method.check(settings)
     columns = None if options.columns is None else edge_columns(options.columns, options.graph, "--columns")
     split = arguments.pairs(options.share or [], "--share") or None
@@ -189,7 +194,7 @@ def _measured(options: argparse.Namespace, folder: Path) -> _Run:
         on_bill=on_bill,
         on_answers=partial(fit.save_answers, folder),
     )
-    fit.save_run(folder, options.query, settings, answers, nodes)
+    fit.save_run(folder, query, settings, answers, nodes)
     print(f"Measurement complete; the graph is no longer read. Answers are in {folder}", flush=True)
     return method, settings, answers, nodes
 
@@ -224,7 +229,7 @@ def _write(graph: SyntheticGraph, options: argparse.Namespace, report_file: Path
 def _print_intervals(uncertainty: Mapping[str, Interval]) -> None:
     """What the answers tell, before there is a graph that could be used."""
     print("Intervals for the secret graph, from the answers alone:")
-    for name in fit.ALL_STATISTICS:
+    for name in dict.fromkeys([*fit.ALL_STATISTICS, *uncertainty]):
         print(f"  {name.replace('_', ' ')}: {phrase(uncertainty.get(name))}")
     if warned := warning(uncertainty):
         print(warned)

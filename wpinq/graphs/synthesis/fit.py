@@ -18,6 +18,7 @@ from wpinq.display.html import render
 from wpinq.errors import AnswersError, WpinqError
 from wpinq.expr.types import STR, TupleOf
 from wpinq.graphs.edges import write_edges
+from wpinq.graphs.synthesis.directed import RECIPROCAL
 from wpinq.graphs.synthesis.method import LOST, Method, SeedGraph
 from wpinq.graphs.synthesis.methods import find_method
 from wpinq.graphs.synthesis.public_nodes import PublicNodes
@@ -189,6 +190,8 @@ class SyntheticGraph:
         method has one family.
     nodes : PublicNodes, optional
         The public nodes, of which any may have no edge. Which of them has which edges is drawn at random.
+    arcs : ndarray of int64, shape (directed edges, 2), optional
+        The edges with their directions, of a directed graph; one in both directions is there twice.
     """
 
     edges: Integers
@@ -200,6 +203,7 @@ class SyntheticGraph:
     uncertainty: Mapping[str, Interval] = field(default_factory=dict)
     families: tuple[str, ...] = ()
     nodes: PublicNodes | None = None
+    arcs: Integers | None = None
 
     def r_hat(self) -> dict[str, float]:
         """Split R-hat of the score and the traced statistics; see `wpinq.mcmc.split_r_hat`.
@@ -212,7 +216,10 @@ class SyntheticGraph:
     def statistics(self) -> dict[str, float]:
         """The statistics of the synthetic graph; see `graph_statistics` and `graph_structure`."""
         nodes = self._nodes if self.nodes else None
-        return {**graph_statistics(self.edges, nodes), **graph_structure(self.edges, nodes)}
+        found = {**graph_statistics(self.edges, nodes), **graph_structure(self.edges, nodes)}
+        if self.arcs is not None:
+            found |= {"edges": len(self.arcs), RECIPROCAL: len(self.arcs) - len(self.edges)}
+        return found
 
     def __repr__(self) -> str:
         return f"<SyntheticGraph: {self._nodes:,} nodes, {len(self.edges):,} edges, fitted by {self.method.name}>"
@@ -230,18 +237,19 @@ class SyntheticGraph:
 
         Privacy cost: none, it is public.
         """
-        graph = imported("networkx", "graphs").Graph()
+        networkx = imported("networkx", "graphs")
+        graph = networkx.Graph() if self.arcs is None else networkx.DiGraph()
         graph.add_nodes_from(self.nodes.names if self.nodes else range(self._nodes))
         graph.add_edges_from(self.named_edges())
         return graph
 
     def to_igraph(self) -> Any:
-        """The graph as an undirected igraph.Graph, whose vertices have the names of public nodes, or none.
+        """The graph as an igraph.Graph, whose vertices have the names of public nodes, or none.
 
         Privacy cost: none, it is public.
         """
         names = {"vertex_attrs": {"name": list(map(str, self.nodes.names))}} if self.nodes else {}
-        return import_igraph().Graph(n=self._nodes, edges=self.edges, **names)
+        return import_igraph().Graph(self._nodes, self._drawn, directed=self.arcs is not None, **names)
 
     def to_pandas(self) -> Any:
         """The edges as a pandas.DataFrame with the columns src and dst; needs `wpinq[tables]`.
@@ -252,7 +260,11 @@ class SyntheticGraph:
 
     def named_edges(self) -> list[Any]:
         """The edges by the names of public nodes, or by numbers where there are none."""
-        return self.nodes.named(self.edges) if self.nodes else self.edges.tolist()
+        return self.nodes.named(self._drawn) if self.nodes else self._drawn.tolist()
+
+    @property
+    def _drawn(self) -> Integers:
+        return self.edges if self.arcs is None else self.arcs
 
     @property
     def _nodes(self) -> int:
@@ -260,7 +272,7 @@ class SyntheticGraph:
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the edge list; see `write_edges`."""
-        write_edges(self.named_edges() if self.nodes else self.edges, path)
+        write_edges(self.named_edges() if self.nodes else self._drawn, path)
 
 
 def fit_graph(
@@ -360,7 +372,7 @@ def fit_graph(
     found = dict(estimates.intervals(np.random.default_rng(np.random.SeedSequence((settings.seed, 2)))))
     if public is not None:
         found["nodes"] = Interval(public, public, swamped=False, public=True)
-    uncertainty = {name: found[name] for name in ALL_STATISTICS if name in found}
+    uncertainty = {name: found[name] for name in (*ALL_STATISTICS, RECIPROCAL) if name in found}
     if on_uncertainty is not None:
         on_uncertainty(uncertainty)
     generators = [np.random.default_rng(s) for s in np.random.SeedSequence((settings.seed, 1)).spawn(settings.chains)]
@@ -390,7 +402,11 @@ def fit_graph(
         compiled=compiled,
     )
     edges, families = _edges(samples.chains[samples.best]), tuple(seed.family for seed in begun)
-    return SyntheticGraph(edges, chosen, settled, dict(answers), samples, seeds, uncertainty, families, nodes)
+    arcs = None
+    if estimates.direct is not None:
+        drawn = estimates.direct(edges, np.random.default_rng(np.random.SeedSequence((settings.seed, 3))))
+        arcs = drawn[np.lexsort(drawn.T[::-1])]
+    return SyntheticGraph(edges, chosen, settled, dict(answers), samples, seeds, uncertainty, families, nodes, arcs)
 
 
 def _placed(seed: SeedGraph, nodes: int, rng: np.random.Generator) -> SeedGraph:

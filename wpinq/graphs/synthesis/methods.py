@@ -17,6 +17,7 @@ from wpinq.errors import PlanError
 from wpinq.expr.values import Value
 from wpinq.graphs import recipes
 from wpinq.graphs.synthesis import uncertainty
+from wpinq.graphs.synthesis.directed import DIRECTED, Directed
 from wpinq.graphs.synthesis.method import UNBOUNDED, Bounds, Estimates, Method, answered, spend, spend_without
 from wpinq.graphs.synthesis.random_graphs import CCDF, SEQUENCE, fit_degrees, graphical, random_graph
 from wpinq.graphs.synthesis.tags import Tagged
@@ -175,7 +176,7 @@ def _fits(bucket: int) -> dict[str, Fit]:
 DEFAULT_METHOD = "tags"
 
 #: Methods beside those that `find_method` makes of the paper's queries: name to what makes it.
-METHODS: dict[str, Callable[..., Method]] = {"tags": Tagged}
+METHODS: dict[str, Callable[..., Method]] = {"tags": Tagged, DIRECTED: Directed}
 
 
 def method_names() -> list[str]:
