@@ -13,8 +13,8 @@ from numpy, the same for a draw every time. One undirected edge is protected, an
 Errors are relative, but for distributions of degrees and distances (Kullback-Leibler divergence of true to made),
 eigenvector centrality (mean absolute difference of the largest 1 % of the entries) and communities (1 minus the
 normalised mutual information). A cell is the mean over draws. The comparison leaves out nodes, edges, average degree
-and communities, which other mechanisms answer from a public list of nodes. `--nodes` makes the nodes public here too, and
-compares all fifteen.
+and communities, which other mechanisms answer from a public list of nodes. `--nodes` makes the nodes public here too,
+and compares all fifteen.
 
 The first table has the cells of the graphs with peers, the second the errors on all graphs, and the third structure,
 true and made. With `--results` draws are kept in a file, from which the next run goes on; `--tables` draws none.

@@ -12,8 +12,7 @@ import pytest
 
 import wpinq as wp
 from tests.support.parameters import for_each
-from wpinq import functions as F
-from wpinq import graphs
+from wpinq import functions as F, graphs
 from wpinq.errors import SourceRejected
 
 D = 4

@@ -67,7 +67,7 @@ def test_their_number_is_never_exceeded_where_noise_would() -> None:
 
 
 def test_an_edge_with_another_end_refuses_all_and_says_nothing_of_it(tmp_path: Path) -> None:
-    """Neither the node, nor the line, nor how many there are: in no message, cause or traceback, and nothing is paid."""
+    """Neither the node, nor the line, nor how many there are: in no message and no cause, and nothing is paid."""
     said = set()
     for stranger in ([(NAMES[0], STRANGER)], [(STRANGER, NAMES[7])] * 3 + [("x", "y")]):
         for place in (0, len(EDGES)):

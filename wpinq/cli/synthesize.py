@@ -18,9 +18,9 @@ from wpinq.data.source_files import edge_columns
 from wpinq.display.plots import axes_or_new
 from wpinq.errors import SourceRejected, UsageError
 from wpinq.graphs.synthesis import fit
+from wpinq.graphs.synthesis.directed import DIRECTED
 from wpinq.graphs.synthesis.fit import SyntheticGraph, fit_graph, holds_answers, holds_run
 from wpinq.graphs.synthesis.method import Bounds, Method
-from wpinq.graphs.synthesis.directed import DIRECTED
 from wpinq.graphs.synthesis.methods import DEFAULT_METHOD, find_method, method_names
 from wpinq.graphs.synthesis.public_nodes import PublicNodes, read_nodes
 from wpinq.graphs.synthesis.random_graphs import import_igraph

@@ -40,7 +40,8 @@ def report(graph: SyntheticGraph) -> dict[str, Any]:
     dict
         `method`; `bill`, source to epsilon, and `bill_text`; `measurements`, each with epsilon, noise scale and number
         of keys; `simulated`, whether any answers protect nothing; `settings`, with the public seed and the number of
-        steps that was done unless chains stopped before; `public_nodes`, in words, or null; `prior`, its terms as plain data, none where it is uniform;
+        steps that was done unless chains stopped before; `public_nodes` in words, or null; `prior`, its terms as plain
+        data, none where it is uniform;
         `steps_per_edge`, those done by the best chain; `chains`, each with its engine, trace and the statistics of the
         graph it began from, with its `family`; `best_chain`; `noise_level`; `r_hat`, of
         chains, which does not tell how near the secret graph is; `graph`, the statistics of the synthetic graph; and
