@@ -13,8 +13,8 @@ from numpy, the same for a draw every time. One undirected edge is protected, an
 Errors are relative, but for distributions of degrees and distances (Kullback-Leibler divergence of true to made),
 eigenvector centrality (mean absolute difference of the largest 1 % of the entries) and communities (1 minus the
 normalised mutual information). A cell is the mean over draws. The comparison leaves out nodes, edges, average degree
-and communities, which other mechanisms answer from a public list of nodes. `--nodes` makes the number of nodes a public
-bound, and compares all fifteen.
+and communities, which other mechanisms answer from a public list of nodes. `--nodes` makes the nodes public here too,
+and compares all fifteen.
 
 The first table has the cells of the graphs with peers, the second the errors on all graphs, and the third structure,
 true and made. With `--results` draws are kept in a file, from which the next run goes on; `--tables` draws none.
@@ -41,6 +41,7 @@ from scipy.sparse.linalg import eigsh
 
 from wpinq.graphs import Bounds, fit_graph
 from wpinq.graphs.synthesis import find_method
+from wpinq.graphs.synthesis.public_nodes import PublicNodes
 from wpinq.mcmc import Settings
 from wpinq.runtime.arrays import numbered
 
@@ -242,8 +243,9 @@ def draw_all(given: argparse.Namespace, results: Results) -> None:
         if not results.of(graph=name, draw=0):
             results.add({"graph": name, "draw": 0, "structure": {key: float(true[key]) for key in STRUCTURE}})
         for epsilon, draw in cells:
-            bounds = Bounds(nodes=nodes) if given.nodes else Bounds()
-            measurements = method.measurements(method.source(), epsilon, bounds=bounds)
+            public = PublicNodes.of(range(nodes)) if given.nodes else None
+            bounds = Bounds(nodes=nodes if given.nodes else None)
+            measurements = method.measurements(method.source(nodes=public), epsilon, bounds=bounds)
             outputs |= {
                 query: weights(measurement, edges, method.symmetric)
                 for query, measurement in measurements.items()
@@ -253,9 +255,9 @@ def draw_all(given: argparse.Namespace, results: Results) -> None:
                 method, measurements, outputs, np.random.default_rng([draw, int(1000 * float(epsilon))])
             )
             began = time.perf_counter()
-            fitted = fit_graph(answers, method, Settings(seed=draw), statistics=None)
+            fitted = fit_graph(answers, method, Settings(seed=draw), nodes=public, statistics=None)
             seconds = time.perf_counter() - began
-            made = profile(fitted.edges, int(fitted.edges.max()) + 1)
+            made = profile(fitted.edges, nodes if given.nodes else int(fitted.edges.max()) + 1)
             told = {**made, "average_clustering": made["acc"], "assortativity": made["assort"]}
             told |= {"mean_path": made["path"], "modularity": made["mod"], "largest_core": made["core"]}
             told["largest_degree"] = len(made["degKL"]) - 1
@@ -265,7 +267,7 @@ def draw_all(given: argparse.Namespace, results: Results) -> None:
                 "draw": draw,
                 "public": given.nodes,
                 "seconds": round(seconds, 1),
-                "errors": errors(true, made, same_nodes=False),
+                "errors": errors(true, made, same_nodes=given.nodes),
                 "structure": {key: float(made[key]) for key in STRUCTURE},
                 "outside": [key for key, interval in fitted.uncertainty.items() if not interval.holds(told[key])],
             }
@@ -363,7 +365,7 @@ def main() -> None:
     parser.add_argument("--graphs", nargs="+", default=[*PEERED, *GENERATED])
     parser.add_argument("--epsilon", nargs="+", default=["0.5", "1", "2"])
     parser.add_argument("--draws", type=int, default=3)
-    parser.add_argument("--nodes", action="store_true", help="a public bound on nodes, and all fifteen questions")
+    parser.add_argument("--nodes", action="store_true", help="public nodes, and all fifteen questions")
     parser.add_argument("--results", type=Path, help="a file that keeps draws")
     parser.add_argument("--tables", action="store_true", help="show what the file holds")
     given = parser.parse_args()

@@ -25,6 +25,7 @@ from wpinq.functions import cast
 from wpinq.graphs.synthesis.fit import SyntheticGraph, fit_graph
 from wpinq.graphs.synthesis.method import UNBOUNDED, Bounds, Method, refuse_infeasible
 from wpinq.graphs.synthesis.methods import DEFAULT_METHOD, find_method
+from wpinq.graphs.synthesis.public_nodes import PublicNodes
 from wpinq.graphs.synthesis.random_graphs import import_igraph
 from wpinq.inference.checks import count_of
 from wpinq.kernel.release import Release
@@ -65,6 +66,7 @@ def synthesize_graph(
     *,
     method: Method | str = DEFAULT_METHOD,
     node: type = int,
+    nodes: object = None,
     bounds: Bounds = UNBOUNDED,
     settings: Settings | None = None,
     seed: int | None = None,
@@ -86,6 +88,9 @@ def synthesize_graph(
         The queries to fit besides degrees: "tags", "tbi", "tbd", "jdd", or several of the last three as "tbi+jdd".
     node : {int, str}
         The type of the nodes.
+    nodes : names, path or PublicNodes, optional
+        All nodes that may have an edge, from public knowledge and never from the graph. Their names are those of the
+        synthetic graph. Edges with another end are refused as a whole.
     bounds : Bounds
         Public bounds on the graph, `graphs.Bounds(nodes=1000)`, never taken from it.
     settings : Settings, optional
@@ -133,10 +138,10 @@ def synthesize_graph(
     settings = settings if seed is None else replace(settings, seed=seed)
     chosen.check(settings)
     import_igraph()  # both before anything is spent
-    answers = measure_graph(
-        graph, chosen, epsilon, node=node, bounds=bounds, ledger=ledger, budget=budget, version=version, on_bill=on_bill
-    )
-    return fit_graph(answers, chosen, settings, progress=progress)
+    public = None if nodes is None else PublicNodes.of(nodes, node)
+    kept: dict[str, Any] = {"ledger": ledger, "budget": budget, "version": version}
+    answers = measure_graph(graph, chosen, epsilon, node=node, nodes=public, bounds=bounds, on_bill=on_bill, **kept)
+    return fit_graph(answers, chosen, settings, nodes=public, progress=progress)
 
 
 # The measurement of a protected graph for synthesis: bill, debit and answers.
@@ -148,6 +153,7 @@ def measure_graph(
     epsilon: EpsilonLike,
     *,
     node: type = int,
+    nodes: PublicNodes | None = None,
     split: Mapping[str, object] | None = None,
     bounds: Bounds = UNBOUNDED,
     ledger: Ledger = None,
@@ -173,6 +179,8 @@ def measure_graph(
         The whole cost, to one undirected edge.
     node : {int, str}
         The type of the nodes.
+    nodes : PublicNodes, optional
+        All nodes that may have an edge. Their number bounds that of nodes.
     split : mapping, optional
         The share of epsilon for each measurement, instead of the method's own.
     bounds : Bounds
@@ -202,7 +210,7 @@ def measure_graph(
         When method, epsilon, shares and bounds do not fit each other, or the bounds show that a question is infeasible
         (`refuse_infeasible`). Nothing is spent.
     SourceRejected
-        When the graph is no sound edge list. Nothing is spent.
+        When the graph is no sound edge list, or has an end that is not among the public nodes. Nothing is spent.
     BudgetExceeded
         When the budget does not cover the bill. Nothing is spent.
     EvaluationFailed
@@ -223,7 +231,11 @@ def measure_graph(
     >>> [(name, len(table)) for name, table in answers.items()]
     [('degree_ccdf', 8), ('degree_sequence', 12), ('tbi', 1)]
     """
-    source = method.source(node)
+    source = method.source(node, nodes)
+    if nodes is not None:
+        if bounds.nodes is not None:
+            raise PlanError("public nodes bound their number by themselves: leave the bound on nodes out")
+        bounds = replace(bounds, nodes=len(nodes))
     measurements = method.measurements(source, epsilon, split, bounds)
     refuse_infeasible(measurements, bounds)
     bill = Bill(measurements)
@@ -233,7 +245,7 @@ def measure_graph(
         on_bill(bill)
     with Session(ledger, engine=engine) as session:
         session.protect(
-            source, _records(graph, method, node), budget=epsilon if budget is None else budget, version=version
+            source, _records(graph, method, node, nodes), budget=epsilon if budget is None else budget, version=version
         )
         # Paid for together and evaluated one by one: without its keys, a measurement waits to be asked for them.
         # A choice and an integer of the whole graph have no keys to be asked for.
@@ -248,14 +260,18 @@ def measure_graph(
         return {name: answers[name] for name in measurements}
 
 
-def _records(graph: object, method: Method, node: type) -> EdgeList | list[tuple[Any, Any]]:
-    """The records of a simple undirected graph, as the method's source holds them."""
+def _records(
+    graph: object, method: Method, node: type, nodes: PublicNodes | None = None
+) -> EdgeList | list[tuple[Any, Any]]:
+    """The records of a simple graph, directed or not, as the method's source holds them."""
     given = graph if isinstance(graph, EdgeList) else EdgeList(graph)
-    simple = replace(given, directed=False, loops="drop", duplicates="drop")
-    if not method.symmetric:
+    simple = replace(given, directed=method.directed, loops="drop", duplicates="drop")
+    if not method.symmetric and nodes is None:
         return simple
     edges = simple.edges(node)
-    return edges + [(b, a) for a, b in edges]
+    if nodes is not None:
+        edges = nodes.numbered(edges)
+    return edges if not method.symmetric else edges + [(b, a) for a, b in edges]
 
 
 def _as_they_come(

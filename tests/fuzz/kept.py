@@ -72,7 +72,7 @@ RUN = "run.json"
 @cache
 def notes() -> list[Any]:
     """What stands in the folder of a synthesis."""
-    known = {"format": FORMAT, "version": FORMAT_VERSION, "method": "tags"}
+    known = {"format": FORMAT, "version": FORMAT_VERSION, "method": "tags", "nodes": None}
     settings = Settings(steps=10).to_json()
     return [{**known, "answers": names, "settings": settings} for names in (["nodes"], [])]
 
@@ -84,7 +84,7 @@ def check_note(document: Any) -> None:
         (folder / "answers").mkdir()
         (folder / "answers" / "nodes.json").write_text(json.dumps(answers()[0]))
         (folder / RUN).write_text(json.dumps(document))
-        method, settings, _ = load_run(folder)
+        method, settings, *_ = load_run(folder)
         method.check(settings)
 
 

@@ -308,6 +308,7 @@ def test_a_report_says_what_was_paid_and_nothing_exact_of_the_secret() -> None:
     assert made["bill"] == {"edges": "2"}
     assert made["simulated"] is True
     assert set(made) == {
+        "public_nodes",
         *("format", "version", "method", "bill", "bill_text", "measurements", "simulated", "settings"),
         *("prior", "steps_per_edge", "chains", "best_chain", "noise_level", "graph", "uncertainty"),
     }

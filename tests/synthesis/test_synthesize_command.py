@@ -164,7 +164,8 @@ def test_a_run_is_read_back_as_it_was_saved(tmp_path: Path) -> None:
     told = Settings(1000, chains=3, stop_at_noise=2.0)
     (tmp_path / "answers").mkdir()
     save_run(tmp_path, "tbi", told, answers)
-    method, settings, read_back = load_run(tmp_path)
+    method, settings, read_back, nodes = load_run(tmp_path)
+    assert nodes is None
     assert settings.chunk_steps == told.chunk_steps
     assert settings.stop_at_noise == 2.0
     assert method.name == "tbi"

@@ -221,6 +221,9 @@ KEEPS: dict[str, Callable[[Mapping[Value, Any]], bool]] = {
     "unit_weights": lambda held: {*held.values()} <= {1},
     "whole_weights": lambda held: all(weight >= 0 and weight == int(weight) for weight in {*held.values()}),
     "symmetric": lambda held: [*map(held.get, _reverses(held))] == [*held.values()],
+    "simple_digraph": lambda held: (
+        {*held.values()} <= {1} and all(record and record[0] != record[1] for record in held)
+    ),
     "simple": lambda held: None not in held and held.keys().isdisjoint(_reverses(held)),
 }
 

@@ -66,8 +66,8 @@ def source(
         A public bound on the total weight of the dataset. It sets the slack that covers floating-point error, and
         data beyond it are refused.
     facts : iterable of str
-        Properties of all data of this source: "nonnegative", "unit_weights", "symmetric", "simple". They are checked
-        when data are protected. Each narrows the guarantee to datasets with the property.
+        Properties of all data of this source: "nonnegative", "unit_weights", "symmetric", "simple", "simple_digraph".
+        They are checked when data are protected. Each narrows the guarantee to datasets with the property.
     records_at_most : int
         A public upper bound on the number of records. Like `keys_at_most`, it is checked when data are protected and
         fixed with the account. It bounds the work of plans (`explain`), cuts no rows and changes no bill. Take it from
@@ -139,6 +139,11 @@ def source(
         raise PlanError(f"source {name!r}: a row weighs 1, above the unit weight {weight}: declare weights=True")
     if not weights and person is None and "unit_weights" not in declared:
         declared.add("whole_weights")
+    if "simple_digraph" in declared and "undirected" in words.lower():
+        raise PlanError(
+            f"source {name!r}: a record of a simple_digraph is one directed edge, and both directions are two units: "
+            "declare simple for undirected edges, or say so in the unit"
+        )
     try:
         check_facts(declared, record, weight)
     except PlanError as error:

@@ -18,9 +18,11 @@ from wpinq.data.source_files import edge_columns
 from wpinq.display.plots import axes_or_new
 from wpinq.errors import SourceRejected, UsageError
 from wpinq.graphs.synthesis import fit
+from wpinq.graphs.synthesis.directed import DIRECTED
 from wpinq.graphs.synthesis.fit import SyntheticGraph, fit_graph, holds_answers, holds_run
 from wpinq.graphs.synthesis.method import Bounds, Method
 from wpinq.graphs.synthesis.methods import DEFAULT_METHOD, find_method, method_names
+from wpinq.graphs.synthesis.public_nodes import PublicNodes, read_nodes
 from wpinq.graphs.synthesis.random_graphs import import_igraph
 from wpinq.graphs.synthesis.report import report, save_plots
 from wpinq.graphs.synthesis.uncertainty import Interval, phrase, warning
@@ -33,15 +35,16 @@ from wpinq.synthesis import measure_graph
 
 def add_parser(commands: Any) -> None:
     """Add the command to those of the command line."""
-    what = "measure an undirected graph, then fit a public synthetic graph to the answers"
+    what = "measure a graph, then fit a public synthetic graph to the answers"
     made = commands.add_parser("synthesize", help=what)
     made.add_argument("--out", type=Path, required=True, metavar="OUT", help="the synthetic edge list")
     made.add_argument("graph", type=Path, nargs="?", metavar="FILE", help="the edge list; loops are ignored")
     measurement, fitting = made.add_argument_group("measurement"), made.add_argument_group("fitting")
     measured, walked = measurement.add_argument, fitting.add_argument
-    measured("--epsilon", metavar="E", help="the total privacy cost for one undirected edge; at least 1e-9")
+    measured("--epsilon", metavar="E", help="the total privacy cost for one edge; at least 1e-9")
     known = f"{', '.join(method_names())}, or several of the last joined by + (default {DEFAULT_METHOD})"
     measured("--query", metavar="NAME", default=DEFAULT_METHOD, help=known)
+    measured("--directed", action="store_true", help="directed edges, each a protected unit: --query directed")
     shares = (
         "the share of epsilon of each measurement, all or none (optional with tags: triangle_count, largest_degree)"
     )
@@ -52,6 +55,8 @@ def add_parser(commands: Any) -> None:
     measured("--columns", metavar="ONE,OTHER", help=ends)
     measured("--comments", metavar="SIGNS", help="the characters that begin comments at the head of text (default #%%)")
     measured("--node", choices=["int", "str"], default="int", help="the type of nodes (default int)")
+    public = "all nodes that may have an edge, a node a line, from public knowledge and never from the graph"
+    measured("--nodes", type=Path, metavar="FILE", help=public)
     arguments.add_ledger(measurement, " edges")
     every = f"steps per chain (default: {STEPS_PER_EDGE} an edge, at most {MOST_STEPS:,}, fewer once the score stalls)"
     walked("--steps", type=int, metavar="N", help=every)
@@ -79,15 +84,21 @@ def run(options: argparse.Namespace) -> None:
     written = [options.out, report_file]
     for place in written:
         arguments.check_writable(place)
-    arguments.check_distinct(written, [options.graph, options.ledger])
+    arguments.check_distinct(written, [options.graph, options.ledger, options.nodes])
     import_igraph()  # before anything is spent
     if options.plots is not None:
         axes_or_new(None)
     try:
-        method, settings, answers = (_resumed if options.resume else _measured)(options, folder)
+        method, settings, answers, nodes = (_resumed if options.resume else _measured)(options, folder)
         on_update = None if options.quiet else ChainBars()
         graph = fit_graph(
-            answers, method, settings, checkpoints=folder, on_update=on_update, on_uncertainty=_print_intervals
+            answers,
+            method,
+            settings,
+            nodes=nodes,
+            checkpoints=folder,
+            on_update=on_update,
+            on_uncertainty=_print_intervals,
         )
     except KeyboardInterrupt:
         if on := _how_to_go_on(options, folder):
@@ -112,7 +123,11 @@ def _how_to_go_on(options: argparse.Namespace, folder: Path) -> str:
     return f"Resume with: {shlex.join(again)}"
 
 
-def _resumed(options: argparse.Namespace, folder: Path) -> tuple[Method, Settings, dict[str, Answers]]:
+#: The method, the settings, the answers and the public nodes.
+_Run = tuple[Method, Settings, dict[str, Answers], PublicNodes | None]
+
+
+def _resumed(options: argparse.Namespace, folder: Path) -> _Run:
     once = [each for each in options.once if getattr(options, each.dest) != each.default]
     given = [(*action.option_strings, "FILE")[0] for action in once]
     if given:
@@ -120,7 +135,7 @@ def _resumed(options: argparse.Namespace, folder: Path) -> tuple[Method, Setting
     return fit.load_run(folder)
 
 
-def _measured(options: argparse.Namespace, folder: Path) -> tuple[Method, Settings, dict[str, Answers]]:
+def _measured(options: argparse.Namespace, folder: Path) -> _Run:
     """The answers of the graph, saved in the folder as they come, and what to make of them."""
     if options.graph is None or options.epsilon is None:
         raise UsageError("give FILE and --epsilon, or --resume")
@@ -137,10 +152,19 @@ def _measured(options: argparse.Namespace, folder: Path) -> tuple[Method, Settin
         )
     noise, chunk = options.stop_at_noise, options.chunk
     settings = Settings(options.steps, options.beta, options.chains, options.seed, chunk, stop_at_noise=noise)
-    method = find_method(options.query)
+    if options.directed and options.query not in (DEFAULT_METHOD, DIRECTED):
+        raise UsageError("--directed has queries of its own: leave out --query")
+    query = DIRECTED if options.directed else options.query
+    method = find_method(query)
     method.check(settings)
     columns = None if options.columns is None else edge_columns(options.columns, options.graph, "--columns")
     split = arguments.pairs(options.share or [], "--share") or None
+    node, nodes = {"int": int, "str": str}[options.node], None
+    if options.nodes is not None:
+        arguments.check_readable(options.nodes)
+        if options.nodes.samefile(options.graph):
+            raise UsageError("--nodes is a list from public knowledge, never the protected graph: name another file")
+        nodes = read_nodes(options.nodes, node)
 
     by_edges = f"{STEPS_PER_EDGE} steps per edge of the seed graph, at most {MOST_STEPS:,}, fewer once the score stalls"
     steps = by_edges if settings.steps is None else f"{settings.steps:,} steps"
@@ -159,7 +183,8 @@ def _measured(options: argparse.Namespace, folder: Path) -> tuple[Method, Settin
         EdgeList(options.graph, columns=columns, comments=options.comments),
         method,
         options.epsilon,
-        node={"int": int, "str": str}[options.node],
+        node=node,
+        nodes=nodes,
         split=split,
         bounds=Bounds(options.max_nodes, options.max_degree),
         ledger=options.ledger,
@@ -169,9 +194,9 @@ def _measured(options: argparse.Namespace, folder: Path) -> tuple[Method, Settin
         on_bill=on_bill,
         on_answers=partial(fit.save_answers, folder),
     )
-    fit.save_run(folder, options.query, settings, answers)
+    fit.save_run(folder, query, settings, answers, nodes)
     print(f"Measurement complete; the graph is no longer read. Answers are in {folder}", flush=True)
-    return method, settings, answers
+    return method, settings, answers, nodes
 
 
 def _write(graph: SyntheticGraph, options: argparse.Namespace, report_file: Path) -> None:
@@ -201,7 +226,7 @@ def _write(graph: SyntheticGraph, options: argparse.Namespace, report_file: Path
 def _print_intervals(uncertainty: Mapping[str, Interval]) -> None:
     """What the answers tell, before there is a graph that could be used."""
     print("Intervals for the secret graph, from the answers alone:")
-    for name in fit.ALL_STATISTICS:
+    for name in dict.fromkeys([*fit.ALL_STATISTICS, *uncertainty]):
         print(f"  {name.replace('_', ' ')}: {phrase(uncertainty.get(name))}")
     if warned := warning(uncertainty):
         print(warned)

@@ -46,8 +46,8 @@ def enforce(
 def breach(fact: str, table: str, type_: Type) -> tuple[str, str]:
     """The reason for which records of a table break a fact, and the query of these records."""
     reason, rest = _CHECKS[fact]
-    reverse = same_reversed(type_) if "{reverse}" in rest else ""  # only pairs have one
-    return reason, f"SELECT a.* FROM {table} AS a {rest.format(table=table, reverse=reverse)}"
+    reverse, loop = (same_reversed(type_, each) if "{" in rest else "" for each in "ba")  # only pairs have one
+    return reason, f"SELECT a.* FROM {table} AS a {rest.format(table=table, reverse=reverse, loop=loop)}"
 
 
 def enforce_sizes(connection: Any, sizes: Sizes | None, held: StoredColumns) -> None:
@@ -141,6 +141,7 @@ _CHECKS = {
         "(a, a), or both (a, b) and (b, a), where the source declares simple",
         "SEMI JOIN {table} AS b ON {reverse}",
     ),
+    "simple_digraph": ("(a, a), or (a, b) twice, where the source declares simple_digraph", "WHERE {loop} OR a.w <> 1"),
     "symmetric": (
         "(a, b) and (b, a) of different weight, where the source declares symmetric",
         "ANTI JOIN {table} AS b ON {reverse} AND a.w = b.w",

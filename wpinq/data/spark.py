@@ -317,6 +317,7 @@ def _cut(held: list[Any], type_: types.Type, person: Person, facts: Sequence[str
 #: Whether some records break a fact: all of them, or a pair `(a, b)` and its reverse, each at most once.
 _BREACHES = {
     "simple": "count(*) > 1 OR max(a <=> b)",
+    "simple_digraph": "max(a <=> b) OR max(w) <> 1",
     "symmetric": "sum(CASE WHEN a < b THEN w WHEN b < a THEN -w END) <> 0",
     "unit_weights": "max(w) <> 1",
 }
@@ -326,7 +327,7 @@ def _fault(dataset: Any, declared: Source) -> str:
     """What is wrong with a dataset of distinct records, by one query with all checks."""
     type_, rows, groups = declared.record, "{held}", ""
     facts = sorted(_BREACHES.keys() & set(declared.facts))
-    if isinstance(type_, types.TupleOf) and {"simple", "symmetric"}.intersection(facts):
+    if isinstance(type_, types.TupleOf) and {"simple", "simple_digraph", "symmetric"}.intersection(facts):
         leaves = iter(column_names(type_)[int(type_.nullable) :])
         sides = [packed_row(leaves, side, _struct) for side in type_.elements]
         a, b = (_struct([side], type_) for side in sides) if type_.elements[0].nullable else sides

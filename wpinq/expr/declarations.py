@@ -20,6 +20,7 @@ FACTS: Mapping[str, str] = MappingProxyType(
         "whole_weights": "every record weighs a whole number of equal rows (otherwise declare weights=True)",
         "symmetric": "(a, b) and (b, a) have the same weight",
         "simple": "no loops (a, a), and at most one of (a, b) and (b, a)",
+        "simple_digraph": "no loops (a, a), and no (a, b) twice",
     }
 )
 
@@ -51,7 +52,7 @@ def check_facts(facts: Iterable[str], type_: Type, unit_weight: Fraction) -> Non
     unknown = sorted(declared - set(FACTS))
     if unknown:
         raise PlanError(f"there is no fact {', '.join(map(repr, unknown))}: sources have {', '.join(sorted(FACTS))}")
-    for fact in sorted(declared & {"symmetric", "simple"}):
+    for fact in sorted(declared & {"symmetric", "simple", "simple_digraph"}):
         pairs = isinstance(type_, TupleOf) and len(type_.elements) == 2 and _alike(*type_.elements)
         if not pairs or type_.nullable:
             raise PlanError(f"the fact {fact!r} is for records of two fields of one type, never null, not for {type_}")

@@ -19,7 +19,7 @@ from wpinq.data.relation import reject
 from wpinq.expr.types import INT, STR
 
 # What reads back as it was written: no blank or quote, no sign of a comment or of a byte order in front.
-_NAME = re.compile(r"[^\s\0#%\ufeff\"',;]([^\s\0\"]*[^\s\0\",;])?")
+NAME = re.compile(r"[^\s\0#%\ufeff\"',;]([^\s\0\"]*[^\s\0\",;])?")
 
 
 def read_edges(
@@ -128,7 +128,7 @@ def write_edges(edges: Iterable[Any], path: str | os.PathLike[str]) -> None:
         pairs = EdgeList(edges, duplicates="keep").edges(str if named else int)
         ends = [*chain.from_iterable(pairs)]
         why = "a name with a blank or a quote, that begins as a comment, or ends in a comma or semicolon"
-        faults = {i: why for i, pair in enumerate(pairs) if named and not all(map(_NAME.fullmatch, pair))}
+        faults = {i: why for i, pair in enumerate(pairs) if named and not all(map(NAME.fullmatch, pair))}
     content = ("%s\t%s\n" * (len(ends) // 2) % (*ends,)).encode()
     if ends and not faults and not reads_back(content, STR if named else INT):
         faults[0] = "a first edge that reads as sizes or as the head of another format (write another edge first)"

@@ -7,6 +7,7 @@ import os
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,10 @@ from wpinq.display.html import render
 from wpinq.errors import AnswersError, WpinqError
 from wpinq.expr.types import STR, TupleOf
 from wpinq.graphs.edges import write_edges
+from wpinq.graphs.synthesis.directed import RECIPROCAL
 from wpinq.graphs.synthesis.method import LOST, Method, SeedGraph
 from wpinq.graphs.synthesis.methods import find_method
+from wpinq.graphs.synthesis.public_nodes import PublicNodes
 from wpinq.graphs.synthesis.random_graphs import import_igraph, imported, local_clustering, rising
 from wpinq.graphs.synthesis.uncertainty import Interval, phrase, warning
 from wpinq.mcmc.chain import Chain
@@ -36,7 +39,7 @@ from wpinq.runtime.arrays import Integers, numbered
 STATISTICS = ("nodes", "edges", "largest_degree", "triangles", "assortativity", "average_clustering")
 
 
-def graph_statistics(edges: Any) -> dict[str, float]:
+def graph_statistics(edges: Any, nodes: int | None = None) -> dict[str, float]:
     """The numbers of nodes, edges and triangles, largest degree, assortativity and clustering.
 
     Assortativity is the correlation of the degrees of the two ends of an edge, nan where all degrees are equal.
@@ -47,6 +50,8 @@ def graph_statistics(edges: Any) -> dict[str, float]:
     ----------
     edges : array-like of shape (edges, 2)
         The undirected edges of a PUBLIC simple graph, each once. Nodes are what has an edge.
+    nodes : int, optional
+        The number of nodes, where there are others.
 
     Returns
     -------
@@ -63,8 +68,9 @@ def graph_statistics(edges: Any) -> dict[str, float]:
     1
     """
     pairs = np.asarray(edges).reshape(-1, 2)
-    nodes, dense = numbered(pairs)
-    degrees = np.bincount(dense.reshape(-1), minlength=nodes)
+    joined, dense = numbered(pairs)
+    degrees = np.bincount(dense.reshape(-1), minlength=joined)
+    nodes = nodes or joined
     triangles, local = local_clustering(degrees, dense)
     ends, count = degrees[dense].astype(np.float64), max(len(pairs), 1)
     middle = (ends.sum() / (2 * count)) ** 2
@@ -76,7 +82,7 @@ def graph_statistics(edges: Any) -> dict[str, float]:
         "largest_degree": int(degrees.max(initial=0)),
         "triangles": triangles,
         "assortativity": float(assortativity),
-        "average_clustering": float(local.mean()) if len(local) else 0.0,
+        "average_clustering": float(local.sum()) / max(nodes, 1),
     }
 
 
@@ -93,7 +99,7 @@ _VISITS = 2_000_000
 _STARTS = 32
 
 
-def graph_structure(edges: Integers) -> dict[str, float]:
+def graph_structure(edges: Integers, nodes: int | None = None) -> dict[str, float]:
     """The components, mean path, modularity and largest core of a public graph.
 
     The mean path is over the pairs of nodes that a path joins; where a graph has more than about 2,000,000 edges times
@@ -105,6 +111,8 @@ def graph_structure(edges: Integers) -> dict[str, float]:
     ----------
     edges : array of int64, shape (edges, 2)
         The undirected edges of a PUBLIC simple graph, each once, over nodes 0, 1, 2, …. Nodes are what has an edge.
+    nodes : int, optional
+        The number of nodes, where there are others: a component each.
 
     Returns
     -------
@@ -120,14 +128,15 @@ def graph_structure(edges: Integers) -> dict[str, float]:
     >>> graph_structure(np.array([(0, 1), (1, 2), (2, 0), (3, 4)]))
     {'components': 2, 'mean_path': 1.0, 'modularity': 0.375, 'largest_core': 2}
     """
-    nodes, dense = numbered(edges)
-    if not nodes:
-        return {"components": 0, "mean_path": np.nan, "modularity": np.nan, "largest_core": 0}
+    joined, dense = numbered(edges)
+    alone = (nodes or joined) - joined
+    if not joined:
+        return {"components": alone, "mean_path": np.nan, "modularity": np.nan, "largest_core": 0}
     igraph = import_igraph()
-    graph, flat = igraph.Graph(nodes), np.ascontiguousarray(dense, dtype=np.int64)
+    graph, flat = igraph.Graph(joined), np.ascontiguousarray(dense, dtype=np.int64)
     graph.add_edges(flat.data)  # the constructor takes twice as long
-    searches = min(nodes, max(_STARTS, _VISITS // len(edges)))
-    starts = np.linspace(0, nodes - 1, searches).astype(np.int64).tolist()
+    searches = min(joined, max(_STARTS, _VISITS // len(edges)))
+    starts = np.linspace(0, joined - 1, searches).astype(np.int64).tolist()
     lengths = np.array(graph.distances(source=starts), dtype=np.float64)
     igraph.set_random_number_generator(random.Random(0))
     try:
@@ -135,7 +144,7 @@ def graph_structure(edges: Integers) -> dict[str, float]:
     finally:
         igraph.set_random_number_generator(random)
     return {
-        "components": len(graph.connected_components()),
+        "components": len(graph.connected_components()) + alone,
         "mean_path": float(lengths[(lengths > 0) & np.isfinite(lengths)].mean()),
         "modularity": modularity,
         "largest_core": int(max(graph.coreness())),
@@ -145,12 +154,12 @@ def graph_structure(edges: Integers) -> dict[str, float]:
 EdgeStatistics = Callable[[Integers], Mapping[str, float]]
 
 
-def traced_statistics(edges: Any) -> dict[str, float]:
+def traced_statistics(edges: Any, nodes: int | None = None) -> dict[str, float]:
     """Triangles, assortativity and average clustering of a public graph.
 
     Swaps keep the other `graph_statistics`.
     """
-    found = graph_statistics(edges)
+    found = graph_statistics(edges, nodes)
     return {name: found[name] for name in ("triangles", "assortativity", "average_clustering")}
 
 
@@ -162,7 +171,7 @@ class SyntheticGraph:
     ----------
     edges : ndarray of int64, shape (edges, 2)
         The graph of the chain with the lowest final score: each edge once, the smaller node first, sorted. Nodes are 0,
-        1, 2, …; none represents a person.
+        1, 2, …; none represents a person. Of public nodes they are the places in `nodes.names`.
     method : Method
         How it was made.
     settings : Settings
@@ -179,6 +188,10 @@ class SyntheticGraph:
     families : tuple of str
         The family of each of these graphs in words, and whether the answers tell it from others; empty where the
         method has one family.
+    nodes : PublicNodes, optional
+        The public nodes, of which any may have no edge. Which of them has which edges is drawn at random.
+    arcs : ndarray of int64, shape (directed edges, 2), optional
+        The edges with their directions, of a directed graph; one in both directions is there twice.
     """
 
     edges: Integers
@@ -189,10 +202,16 @@ class SyntheticGraph:
     seeds: tuple[Integers, ...]
     uncertainty: Mapping[str, Interval] = field(default_factory=dict)
     families: tuple[str, ...] = ()
+    nodes: PublicNodes | None = None
+    arcs: Integers | None = None
 
     def statistics(self) -> dict[str, float]:
         """The statistics of the synthetic graph; see `graph_statistics` and `graph_structure`."""
-        return {**graph_statistics(self.edges), **graph_structure(self.edges)}
+        nodes = self._nodes if self.nodes else None
+        found = {**graph_statistics(self.edges, nodes), **graph_structure(self.edges, nodes)}
+        if self.arcs is not None:
+            found |= {"edges": len(self.arcs), RECIPROCAL: len(self.arcs) - len(self.edges)}
+        return found
 
     def __repr__(self) -> str:
         return f"<SyntheticGraph: {self._nodes:,} nodes, {len(self.edges):,} edges, fitted by {self.method.name}>"
@@ -210,32 +229,42 @@ class SyntheticGraph:
 
         Privacy cost: none, it is public.
         """
-        graph = imported("networkx", "graphs").Graph()
-        graph.add_nodes_from(range(self._nodes))
-        graph.add_edges_from(self.edges.tolist())
+        networkx = imported("networkx", "graphs")
+        graph = networkx.Graph() if self.arcs is None else networkx.DiGraph()
+        graph.add_nodes_from(self.nodes.names if self.nodes else range(self._nodes))
+        graph.add_edges_from(self.named_edges())
         return graph
 
     def to_igraph(self) -> Any:
-        """The graph as an undirected igraph.Graph, whose vertices have no names.
+        """The graph as an igraph.Graph, whose vertices have the names of public nodes, or none.
 
         Privacy cost: none, it is public.
         """
-        return import_igraph().Graph(n=self._nodes, edges=self.edges)
+        names = {"vertex_attrs": {"name": list(map(str, self.nodes.names))}} if self.nodes else {}
+        return import_igraph().Graph(self._nodes, self._drawn, directed=self.arcs is not None, **names)
 
     def to_pandas(self) -> Any:
         """The edges as a pandas.DataFrame with the columns src and dst; needs `wpinq[tables]`.
 
         Privacy cost: none, it is public.
         """
-        return imported("pandas", "tables").DataFrame(self.edges, columns=["src", "dst"])
+        return imported("pandas", "tables").DataFrame(self.named_edges(), columns=["src", "dst"])
+
+    def named_edges(self) -> list[Any]:
+        """The edges by the names of public nodes, or by numbers where there are none."""
+        return self.nodes.named(self._drawn) if self.nodes else self._drawn.tolist()
+
+    @property
+    def _drawn(self) -> Integers:
+        return self.edges if self.arcs is None else self.arcs
 
     @property
     def _nodes(self) -> int:
-        return int(self.edges.max(initial=-1)) + 1
+        return len(self.nodes) if self.nodes else int(self.edges.max(initial=-1)) + 1
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the edge list; see `write_edges`."""
-        write_edges(self.edges, path)
+        write_edges(self.named_edges() if self.nodes else self._drawn, path)
 
 
 def fit_graph(
@@ -243,6 +272,7 @@ def fit_graph(
     method: Method | str,
     settings: Settings,
     *,
+    nodes: PublicNodes | None = None,
     prior: Prior | Sequence[Prior] = (),
     outside: bool = False,
     statistics: EdgeStatistics | None = traced_statistics,
@@ -267,6 +297,8 @@ def fit_graph(
     settings : Settings
         Steps, beta, chains, seed, stopping. Without a number of steps, 400 for each edge of the seed
         graph, which has the degrees that follow from answers, at most 20,000,000 and none once a chain is at rest.
+    nodes : PublicNodes, optional
+        The public nodes that the answers were measured with.
     prior : Prior or sequence of Prior
         As for `wpinq.mcmc.sample`, over `method.source()`. With one, chains do all their steps.
     outside : bool
@@ -320,19 +352,28 @@ def fit_graph(
     """
     chosen = find_method(method) if isinstance(method, str) else method
     chosen.check(settings)
-    estimates = chosen.estimate(answers)
+    public = None if nodes is None else len(nodes)
+    estimates = chosen.estimate(answers, public)
     targets = [replace(target, outside=outside or target.outside) for target in estimates.targets]
     declared = sources([target.plan for target in targets])
     if len(declared) != 1:
         raise AnswersError(f"the targets of a method are over one source of edges, not {len(declared)}")
     ((source, declaration),) = declared.items()
-    found = estimates.intervals(np.random.default_rng(np.random.SeedSequence((settings.seed, 2))))
-    uncertainty = {name: found[name] for name in ALL_STATISTICS if name in found}
+    if nodes is not None and not declaration.unit.endswith(nodes.words):
+        raise AnswersError("the answers were measured with other public nodes: give these")
+    found = dict(estimates.intervals(np.random.default_rng(np.random.SeedSequence((settings.seed, 2)))))
+    if public is not None:
+        found["nodes"] = Interval(public, public, swamped=False, public=True)
+    uncertainty = {name: found[name] for name in (*ALL_STATISTICS, RECIPROCAL) if name in found}
     if on_uncertainty is not None:
         on_uncertainty(uncertainty)
     generators = [np.random.default_rng(s) for s in np.random.SeedSequence((settings.seed, 1)).spawn(settings.chains)]
     drawn = [estimates.seed(rng) for rng in generators]
     begun = [seed if isinstance(seed, SeedGraph) else SeedGraph(seed) for seed in drawn]
+    if public is not None:
+        begun = [_placed(seed, public, rng) for seed, rng in zip(begun, generators, strict=True)]
+    if statistics is traced_statistics:
+        statistics = partial(traced_statistics, nodes=public)
     seeds = tuple(_array(seed.edges) for seed in begun)
     if min(map(len, seeds)) < 2:
         raise AnswersError(LOST)
@@ -353,7 +394,20 @@ def fit_graph(
         compiled=compiled,
     )
     edges, families = _edges(samples.chains[samples.best]), tuple(seed.family for seed in begun)
-    return SyntheticGraph(edges, chosen, settled, dict(answers), samples, seeds, uncertainty, families)
+    arcs = None
+    if estimates.direct is not None:
+        drawn = estimates.direct(edges, np.random.default_rng(np.random.SeedSequence((settings.seed, 3))))
+        arcs = drawn[np.lexsort(drawn.T[::-1])]
+    return SyntheticGraph(edges, chosen, settled, dict(answers), samples, seeds, uncertainty, families, nodes, arcs)
+
+
+def _placed(seed: SeedGraph, nodes: int, rng: np.random.Generator) -> SeedGraph:
+    """The graph over so many public nodes: which is which is drawn, for no answer tells it."""
+    order, places = rng.permutation(nodes), None
+    if seed.places is not None:
+        places = np.zeros((nodes, seed.places.shape[1]))
+        places[order[: len(seed.places)]] = seed.places
+    return replace(seed, edges=order[seed.edges], places=places)
 
 
 def _edges(chain: Chain) -> Integers:
@@ -380,7 +434,7 @@ def _labelled(edges: Integers, record: Any) -> NDArray[Any]:
 
 # A run in a folder, its answers, options and chains, from which it can be resumed.
 
-FORMAT, FORMAT_VERSION = "wpinq synthesis run", 2
+FORMAT, FORMAT_VERSION = "wpinq synthesis run", 3
 _RUN, _ANSWERS = "run.json", "answers"
 
 
@@ -413,7 +467,9 @@ def save_answers(folder: Path, name: str, table: Answers) -> None:
     write_atomically(folder / _ANSWERS / f"{name}.json", json.dumps(table.to_json()).encode())
 
 
-def save_run(folder: Path, method: str, settings: Settings, answers: Mapping[str, Answers]) -> None:
+def save_run(
+    folder: Path, method: str, settings: Settings, answers: Mapping[str, Answers], nodes: PublicNodes | None = None
+) -> None:
     """Put a run into a prepared folder; once this returns, it can go on from there.
 
     The method is named as for `find_method`.
@@ -422,11 +478,12 @@ def save_run(folder: Path, method: str, settings: Settings, answers: Mapping[str
         save_answers(folder, name, table)
     known = {"format": FORMAT, "version": FORMAT_VERSION, "answers": list(answers)}
     known |= {"method": method, "settings": settings.to_json()}
+    known["nodes"] = None if nodes is None else {"names": nodes.names, "labels": nodes.labels}
     write_atomically(folder / _RUN, json.dumps(known, indent=1).encode())
 
 
-def load_run(folder: Path) -> tuple[Method, Settings, dict[str, Answers]]:
-    """The method, the settings and the answers of the run in a folder.
+def load_run(folder: Path) -> tuple[Method, Settings, dict[str, Answers], PublicNodes | None]:
+    """The method, the settings, the answers and the public nodes of the run in a folder.
 
     Raises
     ------
@@ -439,7 +496,10 @@ def load_run(folder: Path) -> tuple[Method, Settings, dict[str, Answers]]:
         known = json.loads((folder / _RUN).read_text(encoding="utf-8"))
         if (known["format"], known["version"]) == (FORMAT, FORMAT_VERSION):
             answers = {name: Answers.load(folder / _ANSWERS / f"{name}.json") for name in known["answers"]}
-            return find_method(known["method"]), Settings.from_json(known["settings"]), answers
+            nodes = known["nodes"]
+            if nodes is not None:
+                nodes = PublicNodes(tuple(nodes["names"]), tuple(nodes["labels"]))
+            return find_method(known["method"]), Settings.from_json(known["settings"]), answers, nodes
     except (OSError, ValueError, KeyError, TypeError, AttributeError, WpinqError):
         pass
     raise CheckpointError(f"the run in {folder} cannot be read: it is damaged, or of another version")

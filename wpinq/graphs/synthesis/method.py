@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from wpinq.api.query import Query
 from wpinq.api.source import source
 from wpinq.errors import AnswersError, EpsilonError, PlanError
 from wpinq.expr.values import Value
+from wpinq.graphs.synthesis.public_nodes import PublicNodes
 from wpinq.graphs.synthesis.uncertainty import CONFIDENCE, Intervals
 from wpinq.inference.checks import count_of
 from wpinq.mcmc.settings import Settings
@@ -104,11 +106,14 @@ class Estimates:
     intervals : callable
         The intervals of the statistics of the graph, by their names in `ALL_STATISTICS`; missing ones were not
         measured. The generator is for draws of noise, and public.
+    direct : callable, optional
+        Gives undirected edges their directions, where the graph is directed.
     """
 
     targets: Sequence[Target]
     seed: Callable[[np.random.Generator], SeedGraph | Integers]
     intervals: Intervals = lambda _: {}
+    direct: Callable[[Integers, np.random.Generator], Integers] | None = None
 
 
 class Method(ABC):
@@ -125,6 +130,8 @@ class Method(ABC):
         The share of the walk's proposals that are chosen to close a triangle, 0 to below 1.
     shares : mapping
         The default share of epsilon of each measurement, by the names in `measurements`. They add up to 1.
+    directed : bool
+        Whether the source holds directed edges, each of which is a unit.
     stops_at_noise : bool
         Whether the targets are answers as released, so that their noise says how near is near enough.
     """
@@ -133,6 +140,7 @@ class Method(ABC):
     symmetric: bool
     triad_share: float
     shares: Mapping[str, Fraction]
+    directed: ClassVar[bool] = False
     stops_at_noise: bool = True
 
     def check(self, settings: Settings) -> None:
@@ -146,9 +154,13 @@ class Method(ABC):
         if settings.stop_at_noise is not None and not self.stops_at_noise:
             raise PlanError(f"{self.name} cannot stop at the noise level: {NO_NOISE_LEVEL}")
 
-    def source(self, node: type = int) -> Query:
-        """The declaration of the protected edges, with nodes of type `int` or `str`."""
-        return edge_source(self.symmetric, node)
+    def source(self, node: type = int, nodes: PublicNodes | None = None) -> Query:
+        """The declaration of the protected edges, with nodes of type `int` or `str`, or public ones.
+
+        Of public nodes it has the places, and the digest of their list.
+        """
+        node, among = (node, "") if nodes is None else (int, nodes.words)
+        return edge_source(self.symmetric, node, among, self.directed)
 
     @abstractmethod
     def measurements(
@@ -196,10 +208,10 @@ class Method(ABC):
         raise PlanError(f"{name} has its keys from its measurement")
 
     @abstractmethod
-    def estimate(self, answers: Mapping[str, Answers]) -> Estimates:
+    def estimate(self, answers: Mapping[str, Answers], nodes: int | None = None) -> Estimates:
         """The estimates of the graph from all answers, computed once in a run.
 
-        It may take long.
+        It may take long. With a public number of nodes, no more have an edge.
 
         Raises
         ------
@@ -215,8 +227,8 @@ def answered(answers: Mapping[str, Answers], name: str) -> Answers:
     return answers[name]
 
 
-def edge_source(symmetric: bool, node: type = int) -> Query:
-    """The declaration of protected undirected edges, in both directions or in one.
+def edge_source(symmetric: bool, node: type = int, among: str = "", directed: bool = False) -> Query:
+    """The declaration of protected edges: undirected ones in both directions or in one, or directed ones.
 
     The cost of a query is the same: symmetric edges are used half as often and their unit weighs twice.
 
@@ -226,6 +238,10 @@ def edge_source(symmetric: bool, node: type = int) -> Query:
         Whether each edge stands in both directions, `unit_weight=2`, or once, `unit_weight=1`.
     node : {int, str}
         The type of the nodes.
+    among : str
+        The public nodes in words, where every end of an edge is one.
+    directed : bool
+        Whether a unit is one directed edge.
 
     Examples
     --------
@@ -238,9 +254,10 @@ def edge_source(symmetric: bool, node: type = int) -> Query:
     """
     if node not in (int, str):
         raise PlanError("nodes are of type int or str")
-    facts = ["unit_weights", "symmetric" if symmetric else "simple"]
-    weight = 2 if symmetric else 1
-    return source(SOURCE, src=node, dst=node, unit="one undirected edge", unit_weight=weight, facts=facts)
+    facts = ["unit_weights", "simple_digraph" if directed else "symmetric" if symmetric else "simple"]
+    weight, kind = 2 if symmetric else 1, "directed" if directed else "undirected"
+    unit = f"one {kind} edge" + (f" between two of {among}" if among else "")
+    return source(SOURCE, src=node, dst=node, unit=unit, unit_weight=weight, facts=facts)
 
 
 def spend(wanted: Asked, epsilon: EpsilonLike, shares: Mapping[str, object]) -> dict[str, Measurement]:
@@ -392,11 +409,12 @@ def _most(nodes: int, degree: int | None) -> tuple[int, Fraction, float]:
 
 
 def _mass(plan: Node, edges: Fraction) -> Fraction:
-    """The most that a plan's output weighs, from so many protected units."""
+    """The most that a plan's output weighs, from so many undirected edges."""
 
     def of_step(node: Node, inputs: list[Fraction]) -> Fraction:
         if isinstance(node.operator, Source):
-            return min(node.operator.cap, edges * Fraction(node.operator.unit_weight))
+            both = 2 if "simple_digraph" in node.operator.facts else 1
+            return min(node.operator.cap, both * edges * Fraction(node.operator.unit_weight))
         return node.operator.norm_bound(*inputs)
 
     return upward(plan, of_step)[plan.digest]

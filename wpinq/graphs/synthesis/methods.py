@@ -17,6 +17,7 @@ from wpinq.errors import PlanError
 from wpinq.expr.values import Value
 from wpinq.graphs import recipes
 from wpinq.graphs.synthesis import uncertainty
+from wpinq.graphs.synthesis.directed import DIRECTED, Directed
 from wpinq.graphs.synthesis.method import UNBOUNDED, Bounds, Estimates, Method, answered, spend, spend_without
 from wpinq.graphs.synthesis.random_graphs import CCDF, SEQUENCE, fit_degrees, graphical, random_graph
 from wpinq.graphs.synthesis.tags import Tagged
@@ -121,10 +122,10 @@ class DegreesThen(Method):
             return super().keys(name, answers, bounds)
         return () if name in answers else keys(fit_degrees(answers))  # the degrees are what they were
 
-    def estimate(self, answers: Mapping[str, Answers]) -> Estimates:
+    def estimate(self, answers: Mapping[str, Answers], nodes: int | None = None) -> Estimates:
         """As `Method.estimate`: degrees that some simple graph has, and the released answers to fit."""
         targets = [Target(answered(answers, name)) for name in self.fits]
-        fitted = fit_degrees(answers)
+        fitted = fit_degrees(answers)[:nodes]
 
         def intervals(rng: np.random.Generator) -> dict[str, uncertainty.Interval]:
             found = uncertainty.degree_intervals(answers[CCDF])
@@ -138,8 +139,6 @@ class DegreesThen(Method):
 
 def _confident(scale: float) -> int:
     """The number of noisy counts whose mean has two standard errors of `_TELLING`.
-
-    The two standard errors of the mean of n are `2·√2·scale/√n`.
 
     The two standard errors of the mean of n are `2·√2·scale/√n`.
     """
@@ -177,7 +176,7 @@ def _fits(bucket: int) -> dict[str, Fit]:
 DEFAULT_METHOD = "tags"
 
 #: Methods beside those that `find_method` makes of the paper's queries: name to what makes it.
-METHODS: dict[str, Callable[..., Method]] = {"tags": Tagged}
+METHODS: dict[str, Callable[..., Method]] = {"tags": Tagged, DIRECTED: Directed}
 
 
 def method_names() -> list[str]:

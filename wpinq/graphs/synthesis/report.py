@@ -40,7 +40,8 @@ def report(graph: SyntheticGraph) -> dict[str, Any]:
     dict
         `method`; `bill`, source to epsilon, and `bill_text`; `measurements`, each with epsilon, noise scale and number
         of keys; `simulated`, whether any answers protect nothing; `settings`, with the public seed and the number of
-        steps that was done unless chains stopped before; `prior`, its terms as plain data, none where it is uniform;
+        steps that was done unless chains stopped before; `public_nodes` in words, or null; `prior`, its terms as plain
+        data, none where it is uniform;
         `steps_per_edge`, those done by the best chain; `chains`, each with its engine, trace and the statistics of the
         graph it began from, with its `family`; `best_chain`; `noise_level`;
         `graph`, the statistics of the synthetic graph; and
@@ -66,13 +67,14 @@ def report(graph: SyntheticGraph) -> dict[str, Any]:
         },
         "simulated": any(table.simulated for table in graph.answers.values()),
         "settings": graph.settings.to_json(),
+        "public_nodes": graph.nodes and graph.nodes.words,
         "prior": [prior.to_json() for prior in samples.priors],
         "steps_per_edge": samples.traces[samples.best].steps[-1] / max(len(graph.edges), 1),
         "chains": [
             {
                 "engine": chain.note,
                 "trace": {**_plain(trace.to_json()), "acceptance": trace.acceptance},
-                "began_from": _plain(graph_statistics(seed)),
+                "began_from": _plain(graph_statistics(seed, graph.nodes and len(graph.nodes))),
                 "family": family,
             }
             for chain, trace, seed, family in zip(

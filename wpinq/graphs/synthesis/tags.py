@@ -156,15 +156,19 @@ def _misses(curves: estimates.ClusteringCurves, share: Floats) -> float:
 
 
 MASS, CLOSED, JOINT, PAIRS = "degree_mass", "closed_wedges", "joint_degrees", "pair_slices"
+#: The number of edges, which is measured where a split has a share for it: masses add up to it as exactly.
+EDGES = "edge_count"
 #: Degrees beyond this public number are cut off in tags, unless a bound is given.
 LARGEST = 2**13
 _PERCENT = {MASS: 14, TOP: 13, CLOSED: 37, JOINT: 24, PAIRS: 5, COUNT: 7}
+#: How often edges are made up for that no simple graph has room for at its highest degrees.
+_EDGE_ROUNDS = 3
 #: Limits of the slices of pairs.
 _SLICES = (0.0, *(2.0**-k for k in range(9, 0, -1)))
 #: Degrees up to this one have a tag each, by which degrees are told apart that many nodes share.
 _ONE_BY_ONE = 16
 #: More than any degree.
-_ANY = 2**64
+ANY = 2**64
 #: In parts of 1/64: how much closed wedges may weigh on one edge under each tag. Many pairs have several neighbours of
 #: low degree in common, few have many of a degree above 128. A clique needs a quarter at most, and that where its
 #: nodes' degrees are the limit of a tag.
@@ -246,25 +250,30 @@ class Tagged(Method):
         A split without a share for the largest degree, pairs or triangles leaves that out. So do bounds that show it to
         be infeasible, unless a split has a share for it. The others get its cost.
         """
-        largest = LARGEST if bounds.degree is None else bounds.degree
+        wanted = self.wanted(source, source, LARGEST if bounds.degree is None else bounds.degree)
+        if split is None:
+            wanted = {name: wanted[name] for name in self.shares}
+            return method.spend_without((TOP, PAIRS, COUNT), wanted, epsilon, self.shares, bounds)
+        left_out = {TOP, PAIRS, COUNT, EDGES} - set(split)
+        return method.spend({name: asked for name, asked in wanted.items() if name not in left_out}, epsilon, split)
+
+    def wanted(self, source: Query, counted: Query, largest: int) -> dict[str, Measurement]:
+        """The measurements of undirected edges, and of `counted`, the source that they come from, by ladders."""
         fine, coarse = fine_limits(largest), coarse_limits(largest)
         closed = _closed_wedges(source, coarse)
         pairs = combinations_with_replacement(range(len(fine) - 1), 2)
         by_degree = degree_limits(largest)
-        wanted = {
+        return {
             MASS: tags.degree_mass_by_tag(source, by_degree).noisy_count(1, range(len(by_degree) - 1)),
-            TOP: largest_degree(source, 1),
+            TOP: largest_degree(counted, 1),
             CLOSED: closed.noisy_count(1, range(len(coarse) - 1)),
             JOINT: tags.joint_degrees_by_tag(source, fine).noisy_count(1, pairs),
             PAIRS: tags.pair_slices(source, _SLICES).noisy_count(1, range(len(_SLICES) - 1)),
-            COUNT: triangle_count(source, 1),
+            COUNT: triangle_count(counted, 1),
+            EDGES: source.select(lambda e: 0).geometric_count(1, [0]),
         }
-        if split is None:
-            return method.spend_without((TOP, PAIRS, COUNT), wanted, epsilon, self.shares, bounds)
-        left_out = {TOP, PAIRS, COUNT} - set(split)
-        return method.spend({name: asked for name, asked in wanted.items() if name not in left_out}, epsilon, split)
 
-    def estimate(self, answers: Mapping[str, Answers]) -> Estimates:
+    def estimate(self, answers: Mapping[str, Answers], nodes: int | None = None) -> Estimates:
         """As `Method.estimate`: degrees first, then clustering by degree and mixing of degrees.
 
         The largest degree, pairs and the count of triangles are not needed: answers without are estimated without.
@@ -275,21 +284,26 @@ class Tagged(Method):
         degrees, say, for many small gains elsewhere.
         """
         with single_blas_thread():
-            return self._estimate(answers)
+            return self._estimate(answers, nodes)
 
-    def _estimate(self, answers: Mapping[str, Answers]) -> Estimates:
+    def _estimate(self, answers: Mapping[str, Answers], nodes: int | None) -> Estimates:
         mass, top = answered(answers, MASS), answers.get(TOP)
-        limits = degree_limits(_ANY)[: len(mass) + 1]
+        limits = degree_limits(ANY)[: len(mass) + 1]
         _check_version(MASS, mass, partial(tags.degree_mass_by_tag, limits=limits))
         highest = None if top is None else estimates.NoisyLargest(float(top.value), top.scale)
-        held = degree_intervals(mass, limits, top)["edges"]
+        spread = degree_intervals(mass, limits, top)
+        if EDGES in answers:
+            spread["edges"] = count_interval(answers[EDGES], 0)
+        held = spread["edges"]
         fitted_degrees = estimates.estimate_degrees(_values(mass), mass.scale, limits, highest)
-        degrees = graphical(estimates.with_edges(fitted_degrees, held.low, held.high))
+        degrees = np.sort(fitted_degrees)[-(nodes or 0) :]
+        for _ in range(_EDGE_ROUNDS):
+            degrees = graphical(estimates.with_edges(degrees, held.low, held.high))
         if degrees.sum() < 4:
             raise AnswersError(LOST)
         classes = estimates.DegreeClasses.of(np.sort(degrees[degrees > 0]))
         closed, joint = answered(answers, CLOSED), answered(answers, JOINT)
-        coarse, largest = coarse_limits(_ANY)[: len(closed) + 1], int(degrees.max())
+        coarse, largest = coarse_limits(ANY)[: len(closed) + 1], int(degrees.max())
         _check_version(CLOSED, closed, partial(_closed_wedges, limits=coarse))
         wedges = wedge_weights(coarse, largest) * _each(_WEIGHTS, len(closed))
         clustered = classes.degrees, wedges, _values(closed), closed.scale
@@ -311,9 +325,8 @@ class Tagged(Method):
 
         def intervals(rng: np.random.Generator) -> dict[str, uncertainty.Interval]:
             with single_blas_thread():
-                found = degree_intervals(mass, limits, top)
                 curves = estimates.ClusteringCurves.of(*clustered, most)
-                found |= clustering_intervals(curves, len(classes.degrees), rng)
+                found = spread | clustering_intervals(curves, nodes or len(classes.degrees), rng)
                 return found | {"assortativity": mixing_interval(classes, fields, rng)}
 
         if PAIRS not in answers:
@@ -324,6 +337,12 @@ class Tagged(Method):
         walked = shares, mixed, joint.scale, wedges, fitted, closed.scale
         wanted = SeedTargets(*curves, *walked, _SLICES, _values(pairs), pairs.scale)
         return Estimates(targets, partial(likeliest_graph, wanted), intervals)
+
+
+def count_interval(answers: Answers, key: int) -> uncertainty.Interval:
+    """Of a whole number, from its noisy one."""
+    off = answers.measurement.sink.half_width(answers.scale, uncertainty.CONFIDENCE)
+    return uncertainty.Interval.of_count(answers[key] - off, answers[key] + off)
 
 
 def degree_intervals(mass: Answers, limits: Sequence[int], top: Answers | None) -> dict[str, uncertainty.Interval]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -51,6 +51,8 @@ class Interval:
         The errors that the interval does not cover, so that it may miss more often than stated; empty if none.
     cautious : bool
         Whether it is conservative: made of tests for all graphs, so that on most it holds more often than stated.
+    public : bool
+        Whether it is public knowledge, and not from answers.
 
     Notes
     -----
@@ -62,6 +64,7 @@ class Interval:
     swamped: bool
     leaves_out: str = ""
     cautious: bool = False
+    public: bool = field(default=False, repr=False)
 
     @staticmethod
     def of_count(low: float, high: float, leaves_out: str = "", cautious: bool = False) -> Interval:
@@ -109,6 +112,8 @@ def phrase(interval: Interval | None, value: float | None = None) -> str:
     """
     if interval is None:
         return NOT_MEASURED
+    if interval.public:
+        return "public"
     high = "any" if interval.high == math.inf else _shown(interval.high)
     words = [f"{CONFIDENCE:.0%} interval ".replace("%", " %") + f"{_shown(interval.low)} to {high}"]
     if interval.cautious:
