@@ -12,6 +12,8 @@ buckets     a Release of TbD in buckets of 20 asked for two keys
 squares     a Release of SbD asked for two keys
 asked       a Release of degrees asked key by key
 fresh       the release of a known plan with a ledger file: Select over ten keys
+new         the same of plans that are new, each with a constant of its own, and the building of such a plan
+sparse      a release of TbD at two keys over a million random edges of a million vertices, symmetrised
 """
 
 from __future__ import annotations
@@ -31,9 +33,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import wpinq as wp
 from wpinq import functions as F
-from wpinq.graphs.recipes import squares_by_degree, triangles_by_degree
+from wpinq.graphs.recipes import squares_by_degree, symmetrize, triangles_by_degree
 
 EDGES = wp.source("edges", src=int, dst=int, facts=["unit_weights"])
 RICH = 10**9
@@ -126,6 +130,29 @@ def fresh(path: str, threads: int) -> dict[str, Any]:
     return {"processor ms, median": statistics.median(worked), "wall ms, median (1.5)": statistics.median(passed)}
 
 
+def new(path: str, threads: int) -> dict[str, Any]:
+    building, releasing = list[float](), list[float]()
+    with tempfile.TemporaryDirectory() as folder, open_session(path, threads, f"{folder}/ledger", 100) as session:
+        for i in range(100):
+            start = time.process_time()
+            measurement = EDGES.where(lambda e, i=i: e.src > i).select(lambda e: e.src % 10)
+            measurement = measurement.noisy_count(0.1, over=range(10))
+            building.append(time.process_time() - start)
+            releasing.append(spent(lambda measurement=measurement: session.release(measurement))[0])
+    built, released = (1000 * statistics.median(times) for times in (building, releasing))
+    return {"building ms, median": built, "release ms, median": released}
+
+
+def sparse(path: str, threads: int) -> dict[str, Any]:
+    pairs = np.unique(np.sort(np.random.default_rng(1).integers(10**6, size=(10**6, 2)), axis=1), axis=0)
+    edges = wp.source("edges", src=int, dst=int, facts=["unit_weights", "simple"])
+    with wp.Session(threads=threads) as session:
+        session.protect(edges, pairs[pairs[:, 0] != pairs[:, 1]], budget=RICH)
+        session.release(edges.select(lambda e: 0).noisy_count(0.1, over=[0]))  # the edges are loaded
+        asked = triangles_by_degree(symmetrize(edges)).noisy_count(0.1, over=[(2, 2, 2), (1, 2, 3)])
+        return {"processor s": spent(lambda: session.release(asked))[0]}
+
+
 LINES: list[tuple[str, Callable[..., dict[str, Any]], bool]] = [
     ("batch", batch, False),
     ("dashboard", dashboard, False),
@@ -134,6 +161,8 @@ LINES: list[tuple[str, Callable[..., dict[str, Any]], bool]] = [
     ("squares", squares, False),
     ("asked", asked, False),
     ("fresh", fresh, False),
+    ("new", new, False),
+    ("sparse", sparse, False),
 ]
 
 
