@@ -613,7 +613,7 @@ def estimate_clustering(
 ) -> Floats:
     """The most likely share of closed wedges at nodes of each degree, from noisy weights.
 
-    The logit of the share is a curve over log2 of the degree. At degree 2 it is 0 ± 3/2, and its slope there is −0.35 ±
+    The logit of the share is a curve over log2 of the degree. At degree 2 it is 0 ± 3, and its slope there is −0.35 ±
     0.5 an octave. For clustering falls with the degree in almost all measured graphs, by a logit of up to −0.7 an
     octave (Ravasz and Barabási, Phys. Rev. E 2003). The slope changes by 4, 2, 1, 1/2 or 1/4 over an octave. The
     weights say how likely each of these is (Laplace's approximation of the evidence), and the estimates by each are
@@ -726,4 +726,4 @@ def fit_curve(octave: Floats, adds: Floats, closed: Floats, deviation: Floats, b
 
 def clustering_basis(octave: Floats, bend: float) -> Floats:
     """The curves that the logit of clustering may take besides its slope: see `curve_basis`."""
-    return curve_basis(octave, level=1.5, slope=0.5, bend=bend)
+    return curve_basis(octave, level=3.0, slope=0.5, bend=bend)
