@@ -219,10 +219,11 @@ def estimate_degrees(
     followed; where noise is larger than what is there, the curve tells. (Were a and b of either sign, some noise on the
     highest tags would raise a hill there.)
 
-    The k-th degree from above is then the number of y with more than k − 1/2 nodes above y. The largest comes nearer to
-    `Σ_y min(1, nodes above y)`, which keeps the mass of the tail, the more of that stands out of noise. Single nodes
-    far off the curve, hubs, are found first, one by one, as long as each makes the answers e³ times as likely. A noisy
-    largest degree has a say in both (see `NoisyLargest`), and then the largest is the median of what is left of it.
+    The k-th degree from above is then `Σ_y min(max(nodes above y − k + 1, 0), 1)`: the degrees keep the mass of the
+    curve. Without a noisy largest degree, the largest is nearer to its median the less stands out of noise. Single
+    nodes far off the curve, hubs, are found first, one by one, as long as each makes the answers e³ times as likely.
+    A noisy largest degree has a say in both (see `NoisyLargest`), and then the largest is the median of what is left
+    of it.
 
     Parameters
     ----------
@@ -259,12 +260,14 @@ def estimate_degrees(
     while fitted.take_out_a_node():
         pass
     above = above_each(fitted.nodes())
-    counts = np.floor(above + 0.5).astype(np.int64)
-    found = np.repeat(np.arange(1, len(above) + 1), counts - np.append(counts[1:], 0))
+    ranks = np.arange(math.floor(above[0] + 0.5) + 1)
+    higher = np.searchsorted(-above, -ranks, side="right")
+    held = ranks * higher + np.append(above[::-1].cumsum()[::-1], 0.0)[higher]
+    found = np.sort(np.maximum(np.floor(np.diff(held) + 0.5), 1).astype(np.int64))
     if len(found) and largest is None:
-        missing = float(np.minimum(above, 1).sum()) - found[-1]
-        seen = (missing / 2) ** 2
-        found[-1] += max(0, round(missing * seen / (seen + 2 * scale**2)))
+        median = int(np.sum(above > 0.5))
+        seen = ((found[-1] - median) / 2) ** 2
+        found[-1] = median + round((found[-1] - median) * seen / (seen + 2 * scale**2))
     found = np.sort(np.concatenate([found, np.array(fitted.taken_out, dtype=np.int64)]))
     if len(found) < 2:
         raise AnswersError("noise dominates the released degrees: measure with a larger epsilon or share")
@@ -358,10 +361,14 @@ class _Fitted:
         return True
 
     def _gains(self, z: Floats, mass: Floats, hub: int) -> Floats:
-        """By how much the logarithm of the likelihood grows with a node more, for each degree of it."""
+        """By how much the logarithm of the likelihood grows with a node more, for each degree of it.
+
+        Above all nodes of the curve it is the highest of these, which moves: the tags below are full as they are.
+        """
         nodes = self._nodes(z)
-        off = self._off(nodes, mass)
-        now, with_it = (_misfit(each, self._noise)[0] for each in (off, off + self._tags / self._noise))
+        off, last = self._off(nodes, mass), np.sum(above_each(nodes) > 0.5)
+        moved = self._tags - self._tags[max(last - 1, 0)] * (np.arange(len(nodes)) >= last)[:, None]
+        now, with_it = (_misfit(each, self._noise)[0] for each in (off, off + moved / self._noise))
         gains = -np.asarray((with_it - now).sum(axis=1))
         return gains if self._top is None else gains + self._top.gains(nodes, hub)
 
@@ -606,7 +613,7 @@ def estimate_clustering(
 ) -> Floats:
     """The most likely share of closed wedges at nodes of each degree, from noisy weights.
 
-    The logit of the share is a curve over log2 of the degree. At degree 2 it is 0 ± 3/2, and its slope there is −0.35 ±
+    The logit of the share is a curve over log2 of the degree. At degree 2 it is 0 ± 3, and its slope there is −0.35 ±
     0.5 an octave. For clustering falls with the degree in almost all measured graphs, by a logit of up to −0.7 an
     octave (Ravasz and Barabási, Phys. Rev. E 2003). The slope changes by 4, 2, 1, 1/2 or 1/4 over an octave. The
     weights say how likely each of these is (Laplace's approximation of the evidence), and the estimates by each are
@@ -719,4 +726,4 @@ def fit_curve(octave: Floats, adds: Floats, closed: Floats, deviation: Floats, b
 
 def clustering_basis(octave: Floats, bend: float) -> Floats:
     """The curves that the logit of clustering may take besides its slope: see `curve_basis`."""
-    return curve_basis(octave, level=1.5, slope=0.5, bend=bend)
+    return curve_basis(octave, level=3.0, slope=0.5, bend=bend)
