@@ -123,7 +123,7 @@ def test_a_list_has_one_digest_in_any_order_and_names_are_drawn_by_the_public_se
         (["a", 1], str),
         ([True, False], int),
         (7, int),
-        ({1: "x", 2: ""}, int),
+        ([1, 2, 1], int),
     ],
 )
 def test_what_is_no_public_list_is_refused(nodes: Any, node: type) -> None:
@@ -134,13 +134,12 @@ def test_what_is_no_public_list_is_refused(nodes: Any, node: type) -> None:
 def test_lists_are_read_from_text_and_csv(tmp_path: Path) -> None:
     text, table = tmp_path / "nodes.txt", tmp_path / "nodes.csv"
     text.write_text("# all of them\n3 x\n1 y\n\n2 x\n")
-    table.write_text("id,floor,dept\nann,1,IT\nbob,2,sales\n")
-    assert read_nodes(text) == PublicNodes.of([1, 2, 3]) == PublicNodes.of(text)
-    assert read_nodes(text, label="2") == PublicNodes((2, 3, 1), ("x", "x", "y"))
-    assert read_nodes(table, str, "dept") == PublicNodes(("ann", "bob"), ("IT", "sales"))
-    for given in [(text, int, "5"), (table, str, "id"), (table, int, None), (tmp_path, int, None)]:
+    table.write_text("id,floor,dept\nbob,2,sales\nann,1,IT\n")
+    assert read_nodes(text) == PublicNodes.of([1, 2, 3]) == PublicNodes.of(text) == PublicNodes((1, 2, 3))
+    assert read_nodes(table, str) == PublicNodes(("ann", "bob"))
+    for path in (table, tmp_path):
         with pytest.raises(PlanError):
-            read_nodes(*given)
+            read_nodes(path)
     text.write_text("1\n2\n1\n")
     with pytest.raises(PlanError, match="twice"):
         read_nodes(text)

@@ -478,7 +478,7 @@ def save_run(
         save_answers(folder, name, table)
     known = {"format": FORMAT, "version": FORMAT_VERSION, "answers": list(answers)}
     known |= {"method": method, "settings": settings.to_json()}
-    known["nodes"] = None if nodes is None else {"names": nodes.names, "labels": nodes.labels}
+    known["nodes"] = None if nodes is None else nodes.names
     write_atomically(folder / _RUN, json.dumps(known, indent=1).encode())
 
 
@@ -498,7 +498,7 @@ def load_run(folder: Path) -> tuple[Method, Settings, dict[str, Answers], Public
             answers = {name: Answers.load(folder / _ANSWERS / f"{name}.json") for name in known["answers"]}
             nodes = known["nodes"]
             if nodes is not None:
-                nodes = PublicNodes(tuple(nodes["names"]), tuple(nodes["labels"]))
+                nodes = PublicNodes(tuple(nodes))
             return find_method(known["method"]), Settings.from_json(known["settings"]), answers, nodes
     except (OSError, ValueError, KeyError, TypeError, AttributeError, WpinqError):
         pass

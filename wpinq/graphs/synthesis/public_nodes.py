@@ -1,7 +1,7 @@
-"""Nodes that are public knowledge: their names, and their labels if they have some.
+"""Nodes that are public knowledge.
 
 They come from a list that is declared public, never from the protected edges. Inside, a node is its place in the list,
-which is sorted by label and then by name: so a label is a range of numbers.
+which is sorted.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import csv
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,25 +36,22 @@ class PublicNodes:
     Attributes
     ----------
     names : tuple of int or str
-        The name of each node, sorted by label and then by name.
-    labels : tuple of str
-        The label of each, such as a department; empty where they have none.
+        The name of each node, sorted.
 
     Examples
     --------
-    >>> nodes = PublicNodes.of({"bob": "sales", "ann": "sales", "eve": "IT"}, str)
-    >>> nodes.names, nodes.labels
-    (('eve', 'ann', 'bob'), ('IT', 'sales', 'sales'))
-    >>> nodes.numbered([("ann", "eve")])
-    [(1, 0)]
+    >>> nodes = PublicNodes.of(["bob", "ann", "eve"], str)
+    >>> nodes.names
+    ('ann', 'bob', 'eve')
+    >>> nodes.numbered([("eve", "ann")])
+    [(2, 0)]
     """
 
     names: tuple[Any, ...]
-    labels: tuple[str, ...] = ()
 
     @staticmethod
     def of(given: object, node: type = int) -> PublicNodes:
-        """From names, a mapping of names to labels, or a file of names (`read_nodes`).
+        """From names, or a file of names (`read_nodes`).
 
         Raises
         ------
@@ -62,7 +59,7 @@ class PublicNodes:
             When it is no list of different names of the type, or it is a part of a graph.
         """
         if isinstance(given, PublicNodes):
-            given = dict(zip(given.names, given.labels, strict=True)) if given.labels else given.names
+            given = given.names
         if type(given).__module__.partition(".")[0] in _LIBRARIES:
             raise PlanError(
                 "public nodes are a list from public knowledge: those of a graph tell which nodes have an edge"
@@ -71,17 +68,12 @@ class PublicNodes:
             return read_nodes(given, node)
         if not isinstance(given, Iterable):
             raise PlanError(f"public nodes are a list of names, or a file of them, not {described(given)}")
-        labelled = isinstance(given, Mapping)
         names = [each.item() if isinstance(each, np.generic) else each for each in given]
-        labels = [*given.values()] if isinstance(given, Mapping) else []
         if any(type(name) is not node or (node is str and not NAME.fullmatch(name)) for name in names):
             raise PlanError(f"the names of public nodes are of type {node.__name__}, texts without blanks and quotes")
         if len(names) < 2 or len(set(names)) < len(names):
             raise PlanError("public nodes are two or more different names: one of them is there twice, or they are few")
-        if labelled and not all(isinstance(label, str) and label for label in labels):
-            raise PlanError("the label of a public node is a text that is not empty")
-        order = sorted(range(len(names)), key=lambda i: (labels[i] if labelled else "", names[i]))
-        return PublicNodes(tuple(names[i] for i in order), tuple(labels[i] for i in order if labelled))
+        return PublicNodes(tuple(sorted(names)))
 
     def __len__(self) -> int:
         return len(self.names)
@@ -92,9 +84,8 @@ class PublicNodes:
     @property
     def words(self) -> str:
         """The list in words, which plans and ledgers hold in its place: its length and digest."""
-        text = json.dumps([self.names, self.labels]).encode()
-        kind = "labelled public nodes" if self.labels else "public nodes"
-        return f"{len(self.names):,} {kind}, digest {hashlib.sha256(text).hexdigest()[:16]}"
+        digest = hashlib.sha256(json.dumps(self.names).encode()).hexdigest()[:16]
+        return f"{len(self.names):,} public nodes, digest {digest}"
 
     def numbered(self, edges: Iterable[tuple[Any, Any]]) -> list[tuple[int, int]]:
         """Edges by the places of their ends; SourceRejected where one is not among the nodes."""
@@ -109,7 +100,7 @@ class PublicNodes:
         return [(self.names[a], self.names[b]) for a, b in edges.tolist()]
 
 
-def read_nodes(path: str | os.PathLike[str], node: type = int, label: str | None = None) -> PublicNodes:
+def read_nodes(path: str | os.PathLike[str], node: type = int) -> PublicNodes:
     """The public nodes of a file: a csv or tsv file with a line of names, or a text of a node a line.
 
     Parameters
@@ -118,8 +109,6 @@ def read_nodes(path: str | os.PathLike[str], node: type = int, label: str | None
         The first column holds the names of nodes; lines that begin with `#` are comments of a text.
     node : {int, str}
         The type of names.
-    label : str, optional
-        The column of labels, by name in csv and tsv, by position in text: the second is 2.
 
     Raises
     ------
@@ -130,21 +119,12 @@ def read_nodes(path: str | os.PathLike[str], node: type = int, label: str | None
     try:
         with file.open(encoding="utf-8-sig", newline="") as lines:
             if file.suffix.lower() in (".csv", ".tsv"):
-                head, *rows = csv.reader(lines, delimiter="," if file.suffix.lower() == ".csv" else "\t")
+                _, *rows = csv.reader(lines, delimiter="," if file.suffix.lower() == ".csv" else "\t")
             else:
                 rows = [line.split() for line in lines if not line.startswith("#")]
-                head = [str(1 + i) for i in range(max(map(len, rows), default=0))]
     except (OSError, ValueError) as error:
         raise PlanError(f"{file} cannot be read as a list of public nodes: {type(error).__name__}") from None
-    rows = [row for row in rows if row]
-    if label is not None and label not in head[1:]:
-        raise PlanError(f"{file} has no column {label!r} of labels; after the nodes it has {', '.join(head[1:])}")
-    at = 0 if label is None else head.index(label)
     try:
-        names = [node(row[0].strip()) for row in rows]
-        labels = [row[at].strip() for row in rows]
-    except (ValueError, IndexError):
-        raise PlanError(f"{file} has a line without a node of type {node.__name__}, or without its label") from None
-    if len(set(names)) < len(names):
-        raise PlanError(f"{file} has a node twice")
-    return PublicNodes.of(names if label is None else dict(zip(names, labels, strict=True)), node)
+        return PublicNodes.of([node(row[0].strip()) for row in rows if row], node)
+    except ValueError:
+        raise PlanError(f"{file} has a line without a node of type {node.__name__}") from None
