@@ -68,7 +68,7 @@ class PublicNodes:
             return read_nodes(given, node)
         if not isinstance(given, Iterable):
             raise PlanError(f"public nodes are a list of names, or a file of them, not {described(given)}")
-        names = [each.item() if isinstance(each, np.generic) else each for each in given]
+        names: list[Any] = [each.item() if isinstance(each, np.generic) else each for each in given]
         if any(type(name) is not node or (node is str and not NAME.fullmatch(name)) for name in names):
             raise PlanError(f"the names of public nodes are of type {node.__name__}, texts without blanks and quotes")
         if len(names) < 2 or len(set(names)) < len(names):
