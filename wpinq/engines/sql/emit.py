@@ -366,7 +366,7 @@ def _bounds(term: t.SqlTerm, low: t.SqlTerm | None, high: t.SqlTerm | None) -> I
 def _looking_up(
     emitter: Emitter, block: Block, tables: dict[str, SqlTable], alias: str, filters: Sequence[t.SqlTerm]
 ) -> dict[str, SqlTable]:
-    """The tables with only the rows that find one in a lookup, in the first table that has its key.
+    """The tables, the first that has the key of a lookup with only the rows that find one in it.
 
     Where that is the table that the others are joined to, the lookup comes next, and is the filter.
     """

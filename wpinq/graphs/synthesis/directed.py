@@ -1,4 +1,4 @@
-"""Directed graphs: the undirected graph of a directed one as `tags` measures it, pairs in both directions, degrees.
+"""Directed graphs: the undirected graph, pairs in both directions, out- and in-degrees.
 
 The unit is one directed edge: a pair in both directions is two. An undirected graph is fitted first, then each of its
 edges gets a direction or both: as many get both as there are pairs in both directions, and numbers of nodes come as
@@ -38,9 +38,9 @@ _TURNS = 60
 
 
 def pair_pieces(edges: Query) -> Query:
-    """Pairs of nodes with an edge, in pieces of weight 1: piece 0 of each, and piece 1 of those in both directions.
+    """Pairs of nodes with an edge, in pieces of weight 1.
 
-    The records are `(record: (a, b), index: piece)`, a < b. Uses: 1. A directed edge adds or removes one piece, of
+    Each has piece 0, those in both directions piece 1 too. The records are `(record: (a, b), index: piece)`, a < b. Uses: 1. A directed edge adds or removes one piece, of
     weight 1: no sort of the ends and no Shave moves more than its input.
     """
     check_edges(edges)
@@ -64,7 +64,7 @@ def undirected(edges: Query) -> Query:
 
 @dataclass(frozen=True)
 class Directed(Tagged):
-    """As `Tagged` of the undirected graph, with pairs in both directions and out- and in-degrees.
+    """As `Tagged` of the undirected graph, with pairs in both directions and degrees of each.
 
     Attributes
     ----------

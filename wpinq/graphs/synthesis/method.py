@@ -228,7 +228,7 @@ def answered(answers: Mapping[str, Answers], name: str) -> Answers:
 
 
 def edge_source(symmetric: bool, node: type = int, among: str = "", directed: bool = False) -> Query:
-    """The declaration of protected edges: undirected ones in both directions or in one, or directed ones.
+    """The declaration of protected edges: undirected, in both directions or one, or directed.
 
     The cost of a query is the same: symmetric edges are used half as often and their unit weighs twice.
 

@@ -101,7 +101,7 @@ class PublicNodes:
 
 
 def read_nodes(path: str | os.PathLike[str], node: type = int) -> PublicNodes:
-    """The public nodes of a file: a csv or tsv file with a line of names, or a text of a node a line.
+    """The public nodes of a csv or tsv file with a header, or of a text with a node a line.
 
     Parameters
     ----------

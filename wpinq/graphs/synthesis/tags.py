@@ -258,7 +258,7 @@ class Tagged(Method):
         return method.spend({name: asked for name, asked in wanted.items() if name not in left_out}, epsilon, split)
 
     def wanted(self, source: Query, counted: Query, largest: int) -> dict[str, Measurement]:
-        """The measurements of undirected edges, and of `counted`, the source that they come from, by ladders."""
+        """The measurements of undirected edges, and by ladders of `counted`, their source."""
         fine, coarse = fine_limits(largest), coarse_limits(largest)
         closed = _closed_wedges(source, coarse)
         pairs = combinations_with_replacement(range(len(fine) - 1), 2)
