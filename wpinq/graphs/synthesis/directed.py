@@ -40,8 +40,9 @@ _TURNS = 60
 def pair_pieces(edges: Query) -> Query:
     """Pairs of nodes with an edge, in pieces of weight 1.
 
-    Each has piece 0, those in both directions piece 1 too. The records are `(record: (a, b), index: piece)`, a < b. Uses: 1. A directed edge adds or removes one piece, of
-    weight 1: no sort of the ends and no Shave moves more than its input.
+    Each has piece 0, those in both directions piece 1 too. The records are `(record: (a, b), index: piece)`, a < b.
+    Uses: 1. A directed edge adds or removes one piece, of weight 1: no sort of the ends and no Shave moves more than
+    its input.
     """
     check_edges(edges)
     return edges.select(lambda e: F.record(src=F.min(e[0], e[1]), dst=F.max(e[0], e[1]))).shave(1.0)
