@@ -708,6 +708,8 @@ def test_facts_that_hold() -> None:
         ("simple", [(1, 2), (3, 3), (2, 3)], (1,)),
         ("simple", [(1, 2), (3, 1), (2, 1)], (0, 2)),
         ("simple", {(1, 2): 1, (2, 1): 0, (3, 3): 1}, (2,)),
+        ("simple_digraph", [(1, 2), (2, 1), (3, 3)], (2,)),
+        ("simple_digraph", [(1, 2), (2, 1), (1, 2)], (0, 2)),
     ],
 )
 def test_facts_that_do_not_hold(fact: str, data: object, positions: tuple[int, ...]) -> None:

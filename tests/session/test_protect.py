@@ -110,7 +110,7 @@ SMALL = wp.source("small", src=int, dst=int, cap=3, weights=True)
 COUNTED = wp.source("rows", src=int, dst=int, unit_weight=2)
 FACTS = {
     fact: wp.source("promised", src=int, dst=int, unit_weight=2, facts=[fact], weights=True)
-    for fact in ("nonnegative", "unit_weights", "symmetric", "simple")
+    for fact in ("nonnegative", "unit_weights", "symmetric", "simple", "simple_digraph")
 }
 UNFIT: dict[str, tuple[wp.Query, Any]] = {
     "wrong type": (SMALL, [(1, 2), (1, "2")]),
@@ -138,6 +138,8 @@ UNFIT: dict[str, tuple[wp.Query, Any]] = {
     "an edge of two units": (FACTS["symmetric"], {(1, 2): 2.0, (2, 1): 2.0}),
     "a loop": (FACTS["simple"], [(1, 2), (3, 3)]),
     "both ways": (FACTS["simple"], [(1, 2), (2, 1)]),
+    "a directed loop": (FACTS["simple_digraph"], [(1, 2), (3, 3)]),
+    "a directed edge twice": (FACTS["simple_digraph"], [(1, 2), (2, 1), (1, 2)]),
     "no rows": (SMALL, 7),
     "content for a path": (SMALL, "1 2\n2 3\n"),
     "absent file": (SMALL, "/nonexistent/edges.csv"),
