@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -196,4 +197,19 @@ def test_only_a_default_number_of_steps_ends_at_rest() -> None:
 def test_rest_is_a_fall_of_less_than_a_twentieth_in_five_chunks_or_little_left(
     scores: list[float], rests: bool
 ) -> None:
-    assert _is_at_rest(scores) == rests
+    assert _is_at_rest(scores, []) == rests
+
+
+@pytest.mark.parametrize(
+    ("figure", "rests"),
+    [
+        ([0.1, 0.2, 0.3, 0.3, 0.3], True),
+        ([0.1, 0.2, 0.3, 0.3, 0.304], False),
+        ([1000, 1500, 2000, 2003, 2005], True),
+        ([1000, 1500, 2000, 2003, 2007], False),
+        ([math.nan] * 5, True),
+    ],
+)
+def test_little_is_left_only_where_figures_stand_still(figure: list[float], rests: bool) -> None:
+    assert _is_at_rest([9.0, 3.0, 1.0, 0.5, 0.4], [[0.0] * 5, figure]) == rests
+    assert not _is_at_rest([9.0, 3.0, 1.0, 0.7, 0.6], [figure])

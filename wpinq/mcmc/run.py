@@ -20,7 +20,7 @@ from wpinq.errors import AnswersError, PlanError
 from wpinq.expr.values import Value
 from wpinq.mcmc.chain import Chain, Start, Terms, begin
 from wpinq.mcmc.proposal import Walk
-from wpinq.mcmc.settings import REST_CHUNKS, REST_FALL, REST_SCORE, Checkpoint, Settings, Trace
+from wpinq.mcmc.settings import REST_CHUNKS, REST_FALL, REST_MOVE, REST_SCORE, Checkpoint, Settings, Trace
 from wpinq.mcmc.target import NO_NOISE_LEVEL, Prior, Target, noise_level
 from wpinq.runtime.progress import progress_bar
 from wpinq.runtime.public import public
@@ -235,19 +235,18 @@ class _Run:
         start = time.perf_counter()
         self.chain.run(count, settings.beta)
         seconds = time.perf_counter() - start
-        (score, _), noise = self._score(), self.noise
+        (score, _), noise, traced = self._score(), self.noise, self.statistics(self.chain)
+        figures = [[*trace.statistics.get(name, ()), value] for name, value in traced.items()]
         if settings.stop_at_noise is not None and score <= settings.stop_at_noise * noise:
             trace.stopped = "noise level reached"
-        elif settings.stop_at_rest and _is_at_rest([*trace.score, score]):
+        elif settings.stop_at_rest and _is_at_rest([*trace.score, score], figures):
             trace.stopped = "score stalled"
         elif done + count >= total:
             trace.stopped = "all steps done"
         due = bool(trace.stopped) or (len(trace.steps) + 1) % settings.checkpoint_every == 0
         state = self.chain.save() if due else None
         score, log_prior = self._score()
-        trace.add(
-            replace(self.chain.progress, score=score), settings.beta, {**self.statistics(self.chain), **log_prior}
-        )
+        trace.add(replace(self.chain.progress, score=score), settings.beta, {**traced, **log_prior})
         if state is not None and self.file is not None:
             self.file.store(state, trace)
         rate = count / max(seconds, 1e-9)
@@ -263,11 +262,13 @@ class _Run:
         return score + log_prior, {"log_prior": log_prior}
 
 
-def _is_at_rest(scores: Sequence[float]) -> bool:
-    """Whether the scores at the ends of chunks fall no more, or have nothing left to fall by."""
-    if len(scores) >= REST_CHUNKS and scores[-1] <= REST_SCORE:
-        return True
-    return len(scores) >= 2 * REST_CHUNKS and scores[-1] >= (1 - REST_FALL) * scores[-1 - REST_CHUNKS]
+def _is_at_rest(scores: Sequence[float], figures: Sequence[Sequence[float]]) -> bool:
+    """Whether the scores at the ends of chunks fall no more, or are low and the figures stand still."""
+    if len(scores) < REST_CHUNKS:
+        return False
+    moves = any(abs(each[-1] - each[-3]) > REST_MOVE * max(1.0, abs(each[-1])) for each in figures)  # nan does not
+    falls = len(scores) < 2 * REST_CHUNKS or scores[-1] < (1 - REST_FALL) * scores[-1 - REST_CHUNKS]
+    return not falls or (scores[-1] <= REST_SCORE and not moves)
 
 
 def _digest(terms: Terms, walk: Walk, starts: Sequence[Start], settings: Settings, chains: Sequence[Chain]) -> str:

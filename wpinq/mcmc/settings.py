@@ -30,9 +30,9 @@ STEPS_PER_EDGE = 400
 MOST_STEPS = 20_000_000
 #: A chain is at rest whose score has not fallen by this share in so many chunks, once it has done twice as many.
 REST_CHUNKS, REST_FALL = 5, 0.05
-#: So is one whose score is no more than this after so many: what is left is less than half of what noise makes of one
-#: answer. Triangles of Epinions still move by .004 within these chunks, and by .002 in the next ten.
-REST_SCORE = 0.5
+#: So is one whose score is no more than this after so many, less than half of what noise makes of one answer, if no figure
+#: moved by this share (or number, below 1) in two chunks: walks that keep long edges mix degrees slowly.
+REST_SCORE, REST_MOVE = 0.5, 0.003
 _CHUNKS = 50
 
 
@@ -62,8 +62,9 @@ class Settings:
     checkpoint_every : int
         The chunks between two checkpoints. Chains also evaluate afresh there, checkpoint or not.
     stop_at_rest : bool
-        Whether a chain ends once its score is at most 0.5, from the fifth chunk on, or fell by less than a twentieth in
-        five chunks, from the tenth on. Scores are of candidates and answers, so when that is tells nothing else.
+        Whether a chain ends, from the fifth chunk on, once its score is at most 0.5 and no traced statistic moves by
+        0.003 in two chunks; or, from the tenth on, once its score fell by less than a twentieth in five. All are of
+        candidates and answers, so when that is tells nothing else.
     """
 
     steps: int | None = None
