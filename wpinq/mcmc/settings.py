@@ -30,8 +30,8 @@ STEPS_PER_EDGE = 400
 MOST_STEPS = 20_000_000
 #: A chain is at rest whose score has not fallen by this share in so many chunks, once it has done twice as many.
 REST_CHUNKS, REST_FALL = 5, 0.05
-#: So is one whose score is no more than this after so many, less than half of what noise makes of one answer, if no figure
-#: moved by this share (or number, below 1) in two chunks: walks that keep long edges mix degrees slowly.
+#: So is one whose score is no more than this after so many, less than half of what noise makes of one answer, if no
+#: figure moved by this share (or number, below 1) in two chunks: walks that keep long edges mix degrees slowly.
 REST_SCORE, REST_MOVE = 0.5, 0.003
 _CHUNKS = 50
 
