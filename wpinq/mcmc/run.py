@@ -263,7 +263,7 @@ class _Run:
 
 
 def _is_at_rest(scores: Sequence[float], figures: Sequence[Sequence[float]]) -> bool:
-    """Whether the scores at the ends of chunks fall no more, or are low and the figures stand still."""
+    """Whether scores at the ends of chunks fall no more, or are low and the figures stand still."""
     if len(scores) < REST_CHUNKS:
         return False
     moves = any(abs(each[-1] - each[-3]) > REST_MOVE * max(1.0, abs(each[-1])) for each in figures)  # nan does not
