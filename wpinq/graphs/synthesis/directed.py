@@ -25,6 +25,7 @@ from wpinq.graphs.synthesis.tags import ANY, CLOSED, EDGES, JOINT, MASS, PAIRS, 
 from wpinq.measure.answers import Answers
 from wpinq.measure.measurement import Measurement
 from wpinq.plan.node import Node, topological, upward
+from wpinq.plan.operators import Source
 from wpinq.runtime.arrays import Floats, Integers
 
 #: The name of the method.
@@ -74,7 +75,7 @@ class Directed(Tagged):
     """
 
     name: str = DIRECTED
-    directed: ClassVar[bool] = True  # type: ignore[misc]
+    directed: ClassVar[bool] = True
 
     @property
     def shares(self) -> dict[str, Fraction]:  # type: ignore[override]
@@ -104,7 +105,8 @@ class Directed(Tagged):
         counts = answered(answers, EDGES)
         declared = next(node for node in topological([counts.plan]) if not node.inputs)
         below = undirected(Query(declared)).plan
-        simple = Node(replace(declared.operator, facts=("simple", "unit_weights")))  # type: ignore[arg-type]
+        assert isinstance(declared.operator, Source)
+        simple = Node(replace(declared.operator, facts=("simple", "unit_weights")))
 
         def rebased(table: Answers) -> Answers:
             steps = upward(table.plan, lambda n, inputs: simple if n == below else Node(n.operator, tuple(inputs)))

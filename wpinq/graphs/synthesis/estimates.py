@@ -366,7 +366,7 @@ class _Fitted:
         Above all nodes of the curve it is the highest of these, which moves: the tags below are full as they are.
         """
         nodes = self._nodes(z)
-        off, last = self._off(nodes, mass), np.sum(above_each(nodes) > 0.5)
+        off, last = self._off(nodes, mass), int(np.sum(above_each(nodes) > 0.5))
         moved = self._tags - self._tags[max(last - 1, 0)] * (np.arange(len(nodes)) >= last)[:, None]
         now, with_it = (_misfit(each, self._noise)[0] for each in (off, off + moved / self._noise))
         gains = -np.asarray((with_it - now).sum(axis=1))

@@ -372,8 +372,9 @@ def fit_graph(
     begun = [seed if isinstance(seed, SeedGraph) else SeedGraph(seed) for seed in drawn]
     if public is not None:
         begun = [_placed(seed, public, rng) for seed, rng in zip(begun, generators, strict=True)]
-    if statistics is traced_statistics:
-        statistics = partial(traced_statistics, nodes=public)
+    usual: Callable[..., Mapping[str, float]] = traced_statistics
+    if statistics == usual:
+        statistics = partial(usual, nodes=public)
     seeds = tuple(_array(seed.edges) for seed in begun)
     if min(map(len, seeds)) < 2:
         raise AnswersError(LOST)
@@ -396,8 +397,8 @@ def fit_graph(
     edges, families = _edges(samples.chains[samples.best]), tuple(seed.family for seed in begun)
     arcs = None
     if estimates.direct is not None:
-        drawn = estimates.direct(edges, np.random.default_rng(np.random.SeedSequence((settings.seed, 3))))
-        arcs = drawn[np.lexsort(drawn.T[::-1])]
+        turned = estimates.direct(edges, np.random.default_rng(np.random.SeedSequence((settings.seed, 3))))
+        arcs = turned[np.lexsort(turned.T[::-1])]
     return SyntheticGraph(edges, chosen, settled, dict(answers), samples, seeds, uncertainty, families, nodes, arcs)
 
 

@@ -69,7 +69,7 @@ class PublicNodes:
         if not isinstance(given, Iterable):
             raise PlanError(f"public nodes are a list of names, or a file of them, not {described(given)}")
         names: list[Any] = [each.item() if isinstance(each, np.generic) else each for each in given]
-        if any(type(name) is not node or (node is str and not NAME.fullmatch(name)) for name in names):
+        if any(type(name) is not node or (node is str and not NAME.fullmatch(str(name))) for name in names):
             raise PlanError(f"the names of public nodes are of type {node.__name__}, texts without blanks and quotes")
         if len(names) < 2 or len(set(names)) < len(names):
             raise PlanError("public nodes are two or more different names: one of them is there twice, or they are few")

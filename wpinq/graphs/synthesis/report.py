@@ -74,7 +74,7 @@ def report(graph: SyntheticGraph) -> dict[str, Any]:
             {
                 "engine": chain.note,
                 "trace": {**_plain(trace.to_json()), "acceptance": trace.acceptance},
-                "began_from": _plain(graph_statistics(seed, graph.nodes and len(graph.nodes))),
+                "began_from": _plain(graph_statistics(seed, len(graph.nodes) if graph.nodes else None)),
                 "family": family,
             }
             for chain, trace, seed, family in zip(
