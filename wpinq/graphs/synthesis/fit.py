@@ -372,9 +372,7 @@ def fit_graph(
     begun = [seed if isinstance(seed, SeedGraph) else SeedGraph(seed) for seed in drawn]
     if public is not None:
         begun = [_placed(seed, public, rng) for seed, rng in zip(begun, generators, strict=True)]
-    usual: Callable[..., Mapping[str, float]] = traced_statistics
-    if statistics == usual:
-        statistics = partial(usual, nodes=public)
+    traced: Any = partial(traced_statistics, nodes=public) if statistics is traced_statistics else statistics
     seeds = tuple(_array(seed.edges) for seed in begun)
     if min(map(len, seeds)) < 2:
         raise AnswersError(LOST)
@@ -389,7 +387,7 @@ def fit_graph(
         starts,
         settled,
         prior=prior,
-        statistics=None if statistics is None else lambda chain: statistics(_edges(chain)),
+        statistics=None if traced is None else lambda chain: traced(_edges(chain)),
         checkpoints=folder,
         on_update=ChainBars() if progress else on_update,
         compiled=compiled,
