@@ -372,7 +372,8 @@ def fit_graph(
     begun = [seed if isinstance(seed, SeedGraph) else SeedGraph(seed) for seed in drawn]
     if public is not None:
         begun = [_placed(seed, public, rng) for seed, rng in zip(begun, generators, strict=True)]
-    traced: Any = partial(traced_statistics, nodes=public) if statistics is traced_statistics else statistics
+    over_nodes: EdgeStatistics = partial(traced_statistics, nodes=public)
+    traced = over_nodes if statistics is traced_statistics else statistics
     seeds = tuple(_array(seed.edges) for seed in begun)
     if min(map(len, seeds)) < 2:
         raise AnswersError(LOST)
