@@ -142,7 +142,7 @@ def source(
     if "simple_digraph" in declared and "undirected" in words.lower():
         raise PlanError(
             f"source {name!r}: a record of a simple_digraph is one directed edge, and both directions are two units: "
-            "declare simple for undirected edges, or say so in the unit"
+            "declare simple for undirected edges, or name one directed edge as the unit"
         )
     try:
         check_facts(declared, record, weight)
