@@ -1,22 +1,27 @@
-"""How often the intervals of a synthesis hold the statistics of the secret graph, on ten kinds of small graphs.
+"""How often the intervals of a synthesis hold the statistics of the secret graph, on real graphs and six made kinds.
 
-    python benchmarks/synthesis_coverage.py [--epsilon 1 4] [--trials 40] [--kinds tree star ...] [--method tags]
-        [--walks N]
+    python benchmarks/synthesis_coverage.py [DATA] [--epsilon 1] [--trials 200] [--graphs egos ca-GrQc ...]
+        [--method tags] [--walks N]
 
-It reads true values of public, generated graphs and prints how often intervals of 90 % hold them: a benchmark, not a
-release. Noise is simulated from numpy, anew for each trial, kind and epsilon. A row is a kind of graph: for each
-statistic the percentage of trials whose interval held the true one; `s`, the percentage in which it said that noise
-swamps the statistic; and the middle one of the widths, relative to the true value where that is not 0 (absolute for
+DATA holds `graphs/*.txt.gz` and `pgb/*.txt.gz`; by default $WPINQ_DATA, else ../shared/data next to the checkout.
+Graphs are those of the two folders by the names of their files, and made ones: egos, hubs, and some of
+`graph_generation.py`.
+
+It reads true values of public graphs and prints how often intervals of 90 % hold them: a benchmark, not a release.
+Noise is simulated from numpy, anew for each trial, graph and epsilon. A row is a graph: for each statistic the
+percentage of trials whose interval held the true one; `s`, the percentage in which it said that noise swamps the
+statistic; and the middle one of the widths, relative to the true value where that is not 0 (absolute for
 assortativity). `-` where a graph has no such statistic: the assortativity of one whose degrees are all equal.
 
-Intervals follow from answers, before any walk. `--walks N` also walks in the first N trials of each kind and prints how
-often (`g`) the synthetic graph itself was inside its intervals.
+Intervals follow from answers, before any walk. `--walks N` also walks in the first N trials of each graph and prints
+how often (`g`) the synthetic graph itself was inside its intervals.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
+import os
 import sys
 import zlib
 from collections import defaultdict
@@ -32,30 +37,57 @@ from wpinq.graphs.synthesis import find_method, graph_statistics
 from wpinq.graphs.synthesis.fit import STATISTICS
 from wpinq.graphs.synthesis.uncertainty import CONFIDENCE, Interval
 from wpinq.mcmc import Settings
+from wpinq.runtime.arrays import numbered
 
 sys.path.insert(0, str(Path(__file__).parent))
+from graph_generation import PEERED, graph
 from synthesis_budget import simulated, weights
 
 Edges = npt.NDArray[np.int64]
 
-KINDS = {
-    "tree": lambda: networkx.random_labeled_tree(800, seed=1),
-    "star": lambda: networkx.star_graph(400),
-    "ring": lambda: networkx.cycle_graph(1000),
-    "clique": lambda: networkx.complete_graph(50),
-    "grid": lambda: networkx.convert_node_labels_to_integers(networkx.grid_2d_graph(30, 30)),
-    "random": lambda: networkx.gnm_random_graph(600, 1800, seed=1),
-    "power-law-cluster": lambda: networkx.powerlaw_cluster_graph(500, 4, 0.6, seed=1),
-    "preferential": lambda: networkx.barabasi_albert_graph(500, 4, seed=1),
-    "small-world": lambda: networkx.watts_strogatz_graph(400, 10, 0.1, seed=1),
-    "communities": lambda: networkx.planted_partition_graph(2, 60, 0.45, 0.03, seed=1),
+FILED = ["ca-GrQc", "ca-HepTh", "Caltech36", "ca-HepPh", "soc-Epinions1", *PEERED]
+
+
+def egos() -> Edges:
+    """Ten dense groups of 50 to 1,000 of 3,000 people; six of these know everybody in several groups."""
+    rng, found = np.random.default_rng(3), list[Edges]()
+    sizes, densities = (1000, 700, 500, 350, 250, 180, 130, 90, 70, 50), (5, 6, 8, 10, 15, 20, 25, 30, 40, 50)
+    known = rng.choice(3000, 6, replace=False)
+    for size, density in zip(sizes, densities, strict=True):
+        members = rng.choice(3000, size, replace=False)
+        one, other = np.triu_indices(size, 1)
+        kept = rng.random(len(one)) < density / 100
+        found.append(np.stack([members[one[kept]], members[other[kept]]], axis=1))
+        found += [np.stack([np.full(size, hub), members], axis=1) for hub in rng.choice(known, 2, replace=False)]
+    return np.concatenate(found)
+
+
+def hubs() -> Edges:
+    """A random graph of 6,000 nodes with a Pareto law of degrees up to 900, most of which are 1."""
+    rng = np.random.default_rng(4)
+    degrees = np.minimum(rng.pareto(1.0, 6000) + 1, 900).astype(np.int64)
+    degrees[0] += degrees.sum() % 2
+    return rng.permutation(np.repeat(np.arange(6000), degrees)).reshape(-1, 2)
+
+
+MADE = {
+    "egos": egos,
+    "hubs": hubs,
+    "tree": lambda: np.array(networkx.random_labeled_tree(2000, seed=1).edges),
+    "blocks": None,
+    "small-world": None,
+    "lfr": None,
 }
-"""At most 2,000 edges each, the same every time."""
+"""Those without a function are of `graph_generation.py`."""
 
 
-def edges_of(kind: str) -> Edges:
-    """The edges of a kind of graph."""
-    return np.unique(np.sort(np.array(KINDS[kind]().edges, dtype=np.int64), axis=1), axis=0)
+def edges_of(name: str, data: Path) -> Edges:
+    """The edges of a graph, each once, over nodes 0, 1, 2, …."""
+    made = MADE.get(name)
+    if made is None:
+        return graph(name, data)
+    edges = made()
+    return numbered(np.unique(np.sort(edges[edges[:, 0] != edges[:, 1]], axis=1), axis=0))[1]
 
 
 class Tally:
@@ -83,9 +115,11 @@ class Tally:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--epsilon", nargs="+", default=["1", "4"])
-    parser.add_argument("--trials", type=int, default=40)
-    parser.add_argument("--kinds", nargs="+", default=list(KINDS), choices=list(KINDS))
+    here = Path(__file__).resolve().parents[2] / "shared" / "data"
+    parser.add_argument("data", nargs="?", type=Path, default=Path(os.environ.get("WPINQ_DATA", here)))
+    parser.add_argument("--epsilon", nargs="+", default=["1"])
+    parser.add_argument("--trials", type=int, default=200)
+    parser.add_argument("--graphs", nargs="+", default=[*FILED, *MADE])
     parser.add_argument("--method", default="tags")
     parser.add_argument("--walks", type=int, default=0)
     args = parser.parse_args()
@@ -95,25 +129,25 @@ def main() -> None:
         measurements = method.measurements(method.source(), epsilon)
         totals: dict[str, Tally] = defaultdict(Tally)
         lost = 0
-        print(f"\n{args.method}, epsilon = {epsilon}, {args.trials} trials a kind, nominal {CONFIDENCE:.0%}")
+        print(f"\n{args.method}, epsilon = {epsilon}, {args.trials} trials a graph, nominal {CONFIDENCE:.0%}")
         print(f"{'':18}" + "".join(f"{name:>22}" for name in STATISTICS))
-        for kind in args.kinds:
-            edges = edges_of(kind)
+        for graph_name in args.graphs:
+            edges = edges_of(graph_name, args.data)
             true = graph_statistics(edges)
             for name, measurement in measurements.items():
-                if name not in outputs[kind]:
-                    outputs[kind][name] = weights(measurement, edges, method.symmetric)
+                if name not in outputs[graph_name]:
+                    outputs[graph_name][name] = weights(measurement, edges, method.symmetric)
             tallies: dict[str, Tally] = defaultdict(Tally)
             for trial in range(args.trials):
-                rng = np.random.default_rng([zlib.crc32(kind.encode()), int(1000 * float(epsilon)), trial])
-                answers = simulated(method, measurements, outputs[kind], rng)
+                rng = np.random.default_rng([zlib.crc32(graph_name.encode()), int(1000 * float(epsilon)), trial])
+                answers = simulated(method, measurements, outputs[graph_name], rng)
                 try:
                     uncertainty = method.estimate(answers).intervals(np.random.default_rng(trial))
-                    graph = fit_graph(answers, method, Settings(seed=trial)) if trial < args.walks else None
+                    made_graph = fit_graph(answers, method, Settings(seed=trial)) if trial < args.walks else None
                 except AnswersError:
                     lost += 1
                     continue
-                made = graph.statistics() if graph is not None else {}
+                made = made_graph.statistics() if made_graph is not None else {}
                 for name, interval in uncertainty.items():
                     if math.isnan(true[name]):
                         continue
@@ -121,7 +155,7 @@ def main() -> None:
                         tally.add(interval, true[name], name != "assortativity")
                         if name in made and not math.isnan(made[name]):
                             tally.graph.append(interval.holds(made[name]))
-            print(f"{kind:18}" + "".join(f"{tallies[name]!s:>22}" for name in STATISTICS), flush=True)
+            print(f"{graph_name:18}" + "".join(f"{tallies[name]!s:>22}" for name in STATISTICS), flush=True)
         print(f"{'all':18}" + "".join(f"{totals[name]!s:>22}" for name in STATISTICS))
         print(f"lost in noise, and said so: {lost}", flush=True)
 

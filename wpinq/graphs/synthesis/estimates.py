@@ -668,6 +668,8 @@ class ClusteringCurves:
         The most likely share of closed wedges at each degree, by bend (`BENDS`).
     evidence : sequence of float
         The logarithm of how likely each bend makes the numbers.
+    modes : sequence of arrays
+        The variables of these shares: see `logistic_share`.
     """
 
     there: Integers
@@ -677,6 +679,7 @@ class ClusteringCurves:
     deviation: Floats
     shares: list[Floats]
     evidence: list[float]
+    modes: list[Floats]
 
     @staticmethod
     def of(
@@ -695,12 +698,14 @@ class ClusteringCurves:
             count, off = triangles
             adds, closed, deviation = np.hstack([adds, wedges / 3]), np.append(closed, count), np.append(deviation, off)
         fits = [fit_curve(np.log2(there), adds, closed, deviation, bend) for bend in BENDS if len(there)]
-        shares, evidence = [share for share, _ in fits], [evidence for _, evidence in fits]
-        return ClusteringCurves(there, nodes[there], adds, closed, deviation, shares, evidence)
+        shares, evidence, modes = ([fit[i] for fit in fits] for i in range(3))
+        return ClusteringCurves(there, nodes[there], adds, closed, deviation, shares, evidence, modes)
 
 
-def fit_curve(octave: Floats, adds: Floats, closed: Floats, deviation: Floats, bend: float) -> tuple[Floats, float]:
-    """The most likely share at each octave, and the logarithm of the evidence.
+def fit_curve(
+    octave: Floats, adds: Floats, closed: Floats, deviation: Floats, bend: float
+) -> tuple[Floats, float, Floats]:
+    """The most likely share at each octave, the logarithm of the evidence, and the variables of the share.
 
     The evidence is the likelihood of `closed` by Laplace's approximation. `adds`, of shape (octaves, tags), is the
     weight that a share of 1 would add to each tag.
@@ -708,7 +713,7 @@ def fit_curve(octave: Floats, adds: Floats, closed: Floats, deviation: Floats, b
     curve = clustering_basis(octave, bend)
 
     def at(z: Floats) -> tuple[Floats, Floats]:
-        share = 1 / (1 + np.exp(-np.clip(_SLOPE * (octave - 1) + curve @ z, -500, 500)))
+        share = logistic_share(octave, curve @ z)
         return share, (share @ adds - closed) / deviation
 
     def negative(z: Floats) -> tuple[float, Floats]:
@@ -721,7 +726,12 @@ def fit_curve(octave: Floats, adds: Floats, closed: Floats, deviation: Floats, b
     share, _ = at(z)
     changes = (adds / deviation).T @ ((share * (1 - share))[:, None] * curve)
     curvature = np.eye(len(z)) + INFORMATION * changes.T @ changes
-    return share, -negative(z)[0] - 0.5 * float(np.linalg.slogdet(curvature)[1])
+    return share, -negative(z)[0] - 0.5 * float(np.linalg.slogdet(curvature)[1]), z
+
+
+def logistic_share(octave: Floats, curve: Floats) -> Floats:
+    """The share of closed wedges whose logit is a curve beside the usual slope: by degree, the last axis."""
+    return np.asarray(1 / (1 + np.exp(-np.clip(_SLOPE * (octave - 1) + curve, -500, 500))))
 
 
 def clustering_basis(octave: Floats, bend: float) -> Floats:

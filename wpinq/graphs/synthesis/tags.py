@@ -46,12 +46,20 @@ from wpinq.sinks.graph_counts import COUNT as COUNTED, TriangleCount
 
 # The estimates are curves under a smooth prior. A bootstrap from the most likely curve shows how far noise moves an
 # estimate, and not how far the prior holds it from a truth that is not smooth. On small graphs such intervals hold the
-# truth in 0 to 75 % of runs. So it is the curve that is drawn, from the normal
-# approximation of what the answers and the prior leave of it, each bend and reach as often as it is likely.
+# truth in 0 to 75 % of runs. So it is the curve that is drawn, each bend and reach as often as it is likely.
+#
+# Clustering is drawn from what the answers and the prior leave of it, by importance: the normal approximation alone has
+# shares at high degrees, of which the answers tell little, that no answer allows. Mixing has too many variables for
+# that. Its normal approximation is moved so that its median is the estimate: the exponential of a draw mixes degrees
+# more than the estimate does.
 
 CURVES = "smoothing bias in the estimated degrees"
 MIXED = "smoothing bias in the estimated degree mixing"
 _DRAWS, _FIELD_DRAWS, _NULL_DRAWS = 400, 200, 50_000
+#: Proposed for each curve that is drawn, from Student's distribution of so many degrees of freedom.
+_PROPOSALS, _FREEDOM = 5, 4
+#: As many curves, at least, share the weight of proposals: where fewer would, all weights are nearer to one another.
+_LEAST_EFFECTIVE = 100
 _SURE = 1e-12
 #: Rounds: what is left of the difference in the rows is far below the noise.
 _BALANCING = 12
@@ -80,14 +88,14 @@ def clustering_intervals(
             "triangles": uncertainty.Interval(0.0, np.inf, True, CURVES),
             "average_clustering": uncertainty.Interval(0.0, 1.0, True, CURVES),
         }
-    shares = np.hstack([_drawn_shares(curves, place, int(n), rng) for place, n in _by_likelihood(curves.evidence, rng)])
+    shares = np.vstack([_drawn_shares(curves, place, n, rng) for place, n in _by_likelihood(curves.evidence, rng)])
     wedges = curves.nodes * curves.there * (curves.there - 1) / 2
     best = min(_misses(curves, share) for share in curves.shares)
     most = _followed(int((curves.adds > 0).any(axis=0).sum()))
     none, every = (_misses(curves, np.full(len(wedges), share)) - best < most for share in (0.0, 1.0))
     found = {}
     for name, counts in (("triangles", wedges / 3), ("average_clustering", curves.nodes / nodes)):
-        low, high = np.quantile(counts @ shares, [uncertainty.TAIL, 1 - uncertainty.TAIL])
+        low, high = np.quantile(shares @ counts, [uncertainty.TAIL, 1 - uncertainty.TAIL])
         found[name] = uncertainty.Interval.of_count(0.0 if none else low, counts.sum() if every else high, CURVES)
     return found
 
@@ -112,10 +120,12 @@ def mixing_interval(
         return uncertainty.Interval(-1.0, 1.0, True, MIXED)
     draws = []
     for place, count in _by_likelihood(estimates.reach_evidence(fields), rng, _FIELD_DRAWS):
-        field = fields[place]
-        for off in _normal(field.curvature, count, rng).T:
+        field, products = fields[place], list[float]()
+        for off in (0.0, *_normal(field.curvature, count, rng).T):
             mixing = estimates.balanced(field.mixed(field.likeliest + off), classes.stubs, _BALANCING)
-            draws.append((mean @ mixing @ mean / stubs - middle**2) / variance)
+            products.append(mean @ mixing @ mean / stubs)
+        estimate, *drawn = (np.array(products) - middle**2) / variance
+        draws += list(drawn - np.median(drawn) + estimate)
     low, high = np.clip(np.quantile(draws, [uncertainty.TAIL, 1 - uncertainty.TAIL]), -1, 1)
     return uncertainty.Interval(float(low), float(high), bool(high - low > uncertainty.WIDE), MIXED)
 
@@ -128,12 +138,25 @@ def _by_likelihood(evidence: list[float], rng: Generator, draws: int = _DRAWS) -
 
 
 def _drawn_shares(curves: estimates.ClusteringCurves, place: int, count: int, rng: Generator) -> Floats:
-    """So many curves around the most likely one of a bend: a column each."""
-    share = np.clip(curves.shares[place], _SURE, 1 - _SURE)
-    basis = estimates.clustering_basis(np.log2(curves.there), estimates.BENDS[place])
+    """So many curves of a bend, given the answers: a row each.
+
+    Source: sampling by importance, and again by its weights (Rubin, JASA 1987).
+    """
+    share, octave = np.clip(curves.shares[place], _SURE, 1 - _SURE), np.log2(curves.there)
+    basis = estimates.clustering_basis(octave, estimates.BENDS[place])
     changes = (curves.adds / curves.deviation).T @ ((share * (1 - share))[:, None] * basis)
-    drawn = basis @ _normal(np.eye(basis.shape[1]) + changes.T @ changes, count, rng)
-    return np.asarray(1 / (1 + np.exp(-(np.log(share / (1 - share))[:, None] + np.clip(drawn, -500, 500)))))
+    curvature = np.eye(basis.shape[1]) + changes.T @ changes
+    spread = np.sqrt(_FREEDOM / rng.chisquare(_FREEDOM, _PROPOSALS * count))
+    off = _normal(curvature, len(spread), rng) * spread
+    z = curves.modes[place][:, None] + off
+    shares = estimates.logistic_share(octave, (basis @ z).T)
+    misfit, _ = estimates.laplace_misfit((shares @ curves.adds - curves.closed) / curves.deviation)
+    weight = (_FREEDOM + len(z)) / 2 * np.log1p(np.einsum("ij,ij->j", off, curvature @ off) / _FREEDOM)
+    weight -= misfit.sum(axis=1) + 0.5 * (z**2).sum(axis=0)
+    chance = np.exp(weight - weight.max())
+    while chance.sum() ** 2 < min(_LEAST_EFFECTIVE, count) * (chance**2).sum():
+        chance **= 0.9
+    return np.asarray(shares[rng.choice(len(shares), count, p=chance / chance.sum())])
 
 
 def _normal(curvature: Floats, count: int, rng: Generator) -> Floats:
