@@ -19,7 +19,7 @@ import pytest
 
 from tests.support.sink_cases import FAR, _ends, _rung
 from wpinq.kernel import noisy_evaluation
-from wpinq.noise.ladder import DegreeLadder
+from wpinq.noise.ladder import UnitLadder
 from wpinq.sinks import choose, count_above, geometric, graph_counts, laplace
 
 Metric = Callable[[Any, Any], Fraction]
@@ -50,7 +50,7 @@ def rungs(one: Any, other: Any) -> Fraction:
     places = range(min(one.count, other.count) - FAR, max(one.count, other.count) + FAR + 1)
     found = [[_rung(ladder, place, ends) for place in places] for ladder, ends in ((x, _ends(x)) for x in (one, other))]
     moves = [b - a for a, b in zip(*found, strict=True)]
-    return Fraction(max(map(abs, moves)) if isinstance(one, DegreeLadder) else max(moves) - min(moves))
+    return Fraction(max(map(abs, moves)) if isinstance(one, UnitLadder) else max(moves) - min(moves))
 
 
 MECHANISMS: Sequence[tuple[Any, str, Metric]] = (

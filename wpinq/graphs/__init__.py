@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from wpinq.graphs.counts import component_count as component_count
 from wpinq.graphs.counts import count_noise_scale as count_noise_scale
 from wpinq.graphs.counts import edges_from_joint_degrees as edges_from_joint_degrees
 from wpinq.graphs.counts import four_clique_count as four_clique_count

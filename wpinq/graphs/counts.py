@@ -1,8 +1,8 @@
-"""Counts of triangles, stars and 4-cliques, and the largest degree: one whole number each.
+"""Counts of triangles, stars, 4-cliques and components, and the largest degree: one whole number each.
 
 Queries release weights, and no weight is a count of triangles. These are no queries: they take the edges themselves,
 and give an integer whose noise goes with how far one edge can move it: a count in the graph at hand, by the ladder
-mechanism, and the largest degree in any graph.
+mechanism, and the largest degree or the components in any graph.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from wpinq.plan.node import Node, topological
 from wpinq.plan.operators import Concat, Partition, Select, Source, Where
 from wpinq.plan.work import counted
 from wpinq.sinks.answer_kinds import ClosedForm
-from wpinq.sinks.graph_counts import FourCliqueCount, LadderSink, LargestDegree, StarCount, TriangleCount
+from wpinq.sinks.graph_counts import ComponentCount, FourCliqueCount, LadderSink, LargestDegree, StarCount, TriangleCount
 
 
 def triangle_count(edges: Query, epsilon: EpsilonLike, interval_share: object | None = None) -> ListedMeasurement:
@@ -174,6 +174,36 @@ def largest_degree(edges: Query, epsilon: EpsilonLike) -> ListedMeasurement:
     (101.0, (98.0, 104.0))
     """
     return _counted(edges, LargestDegree(), epsilon)
+
+
+def component_count(edges: Query, epsilon: EpsilonLike) -> ListedMeasurement:
+    """The number of connected components of at least one edge, plus noise of public scale 1/ε.
+
+    One edge changes it by at most 1 in any graph.
+
+    Parameters
+    ----------
+    edges, epsilon
+        As for `triangle_count`.
+
+    Returns
+    -------
+    Measurement
+        As for `largest_degree`, with the one key "components".
+
+    Notes
+    -----
+    Source: `docs/proofs/ladder.md`.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> friends = wp.source("friends", one=int, other=int, facts=["unit_weights"])
+    >>> pairs = {"friends": [(2 * n, 2 * n + 1) for n in range(40)]}
+    >>> wp.simulate(component_count(friends, epsilon=1), pairs, seed=1).value    # 40, and noise
+    41.0
+    """
+    return _counted(edges, ComponentCount(), epsilon)
 
 
 def _counted(edges: Query, sink: LadderSink, epsilon: EpsilonLike) -> ListedMeasurement:

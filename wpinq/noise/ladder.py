@@ -158,11 +158,8 @@ class CliqueLadder(Ladder):
         return max(a for _, a in self.front)
 
 
-class DegreeLadder(Ladder):
-    """The ladder of the largest degree.
-
-    An edge moves it by at most 1 in every graph, so there is nothing to find.
-    """
+class UnitLadder(Ladder):
+    """The ladder of a number that an edge moves by at most 1 in every graph, so that there is nothing to find."""
 
     __slots__ = ()
 

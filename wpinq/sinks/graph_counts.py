@@ -1,7 +1,8 @@
-"""Counts of triangles, stars and 4-cliques, and the largest degree, by the ladder mechanism.
+"""Counts of triangles, stars, 4-cliques and components, and the largest degree, by the ladder mechanism.
 
 Noise goes with the local sensitivity of the graph at hand, which is private; so is the error of a count, unless a share
-of epsilon is spent on it. An edge changes the largest degree by at most 1 in every graph, so its noise is public.
+of epsilon is spent on it. An edge changes the largest degree and the components by at most 1 in every graph, so
+their noise is public.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from wpinq.expr.values import Value
 from wpinq.noise.epsilon_text import format_epsilon
 from wpinq.noise.exact_bernoulli import RandomBytes
 from wpinq.noise.geometric import add_geometric, geometric_scale
-from wpinq.noise.ladder import DegreeLadder, Ladder, as_float, draw_count, ladder_scale
+from wpinq.noise.ladder import Ladder, UnitLadder, as_float, draw_count, ladder_scale
 from wpinq.noise.noise_distributions import DoubleGeometric, distance
 from wpinq.plan.node import Node, sources, topological
 from wpinq.plan.operators import Concat, Select, Source, Union, Where
@@ -418,22 +419,14 @@ class StarCount(SubgraphCount):
         return 2 * first, *others
 
 
-@register
-@dataclass(frozen=True, slots=True)
-class LargestDegree(LadderSink):
-    """The largest degree plus double-geometric noise of scale 1/ε.
+class GraphNumber(LadderSink):
+    """A number plus double-geometric noise of scale 1/ε: one that an edge moves by at most 1 in every graph.
 
     It is a ladder with rungs of one integer on either side. All graphs have the same sum over the rungs, so two of them
     differ only in the rung of an integer. The noise is half of that for a count of subgraphs (`docs/proofs/ladder.md`).
     """
 
-    name: ClassVar[str] = "LargestDegree"
-    noun: ClassVar[str] = "largest degree"
-    key: ClassVar[str] = "largest degree"
-    syntax: ClassVar[tuple[SinkSyntax, ...]] = (SinkSyntax("LargestDegree", (EPSILON,), lambda m: (m.plan, [])),)
-
-    def ladder(self, graph: SimpleGraph) -> DegreeLadder:
-        return graph_ladders.degree_ladder(graph)
+    noun: ClassVar[str]
 
     @property
     def sensitivity(self) -> Fraction:
@@ -445,7 +438,7 @@ class LargestDegree(LadderSink):
 
     def explain_noise(self, plan: Node, epsilon: Fraction) -> Iterator[str]:
         (scale,) = self.scales(plan, epsilon)
-        yield f"{self.called(epsilon)} adds double-geometric noise of scale {scale:.9g} to the largest degree,"
+        yield f"{self.called(epsilon)} adds double-geometric noise of scale {scale:.9g} to the {self.noun},"
         yield f"so 95 % of answers lie within {self.half_width(scale, 0.95):.4g} of it."
 
     def kind(self, plan: Node) -> Kind:
@@ -457,3 +450,38 @@ class LargestDegree(LadderSink):
 
     def half_width(self, scale: float, confidence: float) -> float:
         return float(DoubleGeometric(scale).interval(confidence))
+
+
+def _plain_syntax(name: str) -> tuple[SinkSyntax, ...]:
+    return (SinkSyntax(name, (EPSILON,), lambda m: (m.plan, [])),)
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class LargestDegree(GraphNumber):
+    """The largest degree plus double-geometric noise of scale 1/ε."""
+
+    name: ClassVar[str] = "LargestDegree"
+    noun: ClassVar[str] = "largest degree"
+    key: ClassVar[str] = noun
+    syntax: ClassVar[tuple[SinkSyntax, ...]] = _plain_syntax(name)
+
+    def ladder(self, graph: SimpleGraph) -> UnitLadder:
+        return graph_ladders.degree_ladder(graph)
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class ComponentCount(GraphNumber):
+    """The number of connected components plus double-geometric noise of scale 1/ε.
+
+    A vertex is what has an edge. An edge joins two components, or none, or has two vertices of its own.
+    """
+
+    name: ClassVar[str] = "ComponentCount"
+    noun: ClassVar[str] = "number of components"
+    key: ClassVar[str] = "components"
+    syntax: ClassVar[tuple[SinkSyntax, ...]] = _plain_syntax(name)
+
+    def ladder(self, graph: SimpleGraph) -> UnitLadder:
+        return graph_ladders.component_ladder(graph)

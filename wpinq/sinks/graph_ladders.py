@@ -1,4 +1,4 @@
-"""Ladders of a graph for triangles, stars, 4-cliques or the largest degree, with fronts.
+"""Ladders of a graph for triangles, stars, 4-cliques, the largest degree or components, with fronts.
 
 A front needs the pairs of vertices that no other pair surpasses. Pairs without common neighbours enter by their sum of
 degrees alone, which is counted. The others are sought from the vertex of highest degree on, and no further than to
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from wpinq.noise.ladder import CliqueLadder, DegreeLadder, FrontEntry, StarLadder, TriangleLadder
+from wpinq.noise.ladder import CliqueLadder, FrontEntry, StarLadder, TriangleLadder, UnitLadder
 from wpinq.runtime.arrays import Integers, distinct, numbered
 
 # A simple graph as arrays: its vertices numbered by falling degree, and the neighbours of each in order.
@@ -172,9 +172,16 @@ def star_ladder(graph: SimpleGraph, edges: int) -> StarLadder:
     return StarLadder(count, tuple(unsurpassed(front)), edges, first)
 
 
-def degree_ladder(graph: SimpleGraph) -> DegreeLadder:
+def degree_ladder(graph: SimpleGraph) -> UnitLadder:
     """The largest degree of a graph."""
-    return DegreeLadder(int(graph.degrees[0]) if len(graph) else 0, ((0, 0),))
+    return UnitLadder(int(graph.degrees[0]) if len(graph) else 0, ((0, 0),))
+
+
+def component_ladder(graph: SimpleGraph) -> UnitLadder:
+    """The connected components of a graph."""
+    from scipy.sparse.csgraph import connected_components
+
+    return UnitLadder(int(connected_components(_matrix(graph), directed=False)[0]), ((0, 0),))
 
 
 def _highest_apart(graph: SimpleGraph, vertex: int) -> int:

@@ -19,7 +19,7 @@ from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.graphs.recipes import check_edges
 from wpinq.graphs.synthesis import estimates, uncertainty
-from wpinq.graphs.synthesis.method import COUNT, TOP, Estimates, answered
+from wpinq.graphs.synthesis.method import COMPONENTS, COUNT, TOP, Estimates, answered
 from wpinq.graphs.synthesis.random_graphs import compiled
 from wpinq.graphs.synthesis.tags import ANY, CLOSED, EDGES, JOINT, MASS, PAIRS, Tagged, count_interval, degree_limits
 from wpinq.measure.answers import Answers
@@ -33,7 +33,7 @@ DIRECTED = "directed"
 OUT, IN = "out_degree_mass", "in_degree_mass"
 #: The statistic of directed graphs beside those of others: of the number of pairs in both directions.
 RECIPROCAL = "reciprocal_pairs"
-_PERCENT = {MASS: 12, TOP: 9, CLOSED: 35, JOINT: 18, PAIRS: 5, COUNT: 6, EDGES: 5, OUT: 5, IN: 5}
+_PERCENT = {MASS: 12, TOP: 9, CLOSED: 34, JOINT: 17, PAIRS: 5, COUNT: 5, COMPONENTS: 3, EDGES: 5, OUT: 5, IN: 5}
 #: For each edge.
 _TURNS = 60
 

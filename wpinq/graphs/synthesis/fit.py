@@ -18,6 +18,7 @@ from wpinq.display.html import render
 from wpinq.errors import AnswersError, WpinqError
 from wpinq.expr.types import STR, TupleOf
 from wpinq.graphs.edges import write_edges
+from wpinq.graphs.synthesis.components import join_components
 from wpinq.graphs.synthesis.directed import RECIPROCAL
 from wpinq.graphs.synthesis.method import LOST, Method, SeedGraph
 from wpinq.graphs.synthesis.methods import find_method
@@ -394,9 +395,11 @@ def fit_graph(
         compiled=compiled,
     )
     edges, families = _edges(samples.chains[samples.best]), tuple(seed.family for seed in begun)
-    arcs = None
+    arcs, rng = None, np.random.default_rng(np.random.SeedSequence((settings.seed, 3)))
+    if estimates.components is not None:
+        edges = _array(join_components(edges, estimates.components, rng))
     if estimates.direct is not None:
-        turned = estimates.direct(edges, np.random.default_rng(np.random.SeedSequence((settings.seed, 3))))
+        turned = estimates.direct(edges, rng)
         arcs = turned[np.lexsort(turned.T[::-1])]
     return SyntheticGraph(edges, chosen, settled, dict(answers), samples, seeds, uncertainty, families, nodes, arcs)
 

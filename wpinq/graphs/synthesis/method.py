@@ -35,7 +35,7 @@ from wpinq.sinks.answer_kinds import Stated
 #: The name of the source of edges in ledgers and bills.
 SOURCE = "edges"
 #: The names of the measurements that are one number of the graph.
-TOP, COUNT = "largest_degree", "triangle_count"
+TOP, COUNT, COMPONENTS = "largest_degree", "triangle_count", "component_count"
 
 #: The measurements of a method, by name.
 Asked = Mapping[str, Measurement]
@@ -106,6 +106,8 @@ class Estimates:
     intervals : callable
         The intervals of the statistics of the graph, by their names in `ALL_STATISTICS`; missing ones were not
         measured. The generator is for draws of noise, and public.
+    components : int, optional
+        How many components the graph is to have at most.
     direct : callable, optional
         Gives undirected edges their directions, where the graph is directed.
     """
@@ -113,6 +115,7 @@ class Estimates:
     targets: Sequence[Target]
     seed: Callable[[np.random.Generator], SeedGraph | Integers]
     intervals: Intervals = lambda _: {}
+    components: int | None = None
     direct: Callable[[Integers, np.random.Generator], Integers] | None = None
 
 
@@ -361,7 +364,7 @@ def infeasible(measurements: Mapping[str, Measurement], bounds: Bounds) -> dict[
     found = {}
     for name, measurement in measurements.items():
         sink, plan = measurement.sink, measurement.plan
-        largest = {COUNT: triangles, TOP: float(degree)}
+        largest = {COUNT: triangles, TOP: float(degree), COMPONENTS: bounds.nodes / 2}
         if sink.own_keys is None:
             most = float(_mass(plan, edges))
         elif name in largest:

@@ -25,10 +25,10 @@ from wpinq.api.query import Query
 from wpinq.errors import AnswersError
 from wpinq.expr.values import Value
 from wpinq.graphs import tags
-from wpinq.graphs.counts import largest_degree, triangle_count
+from wpinq.graphs.counts import component_count, largest_degree, triangle_count
 from wpinq.graphs.synthesis import estimates, method, uncertainty
 from wpinq.graphs.synthesis.families import SeedTargets, likeliest_graph
-from wpinq.graphs.synthesis.method import COUNT, LOST, TOP, UNBOUNDED, Bounds, Estimates, Method, answered
+from wpinq.graphs.synthesis.method import COMPONENTS, COUNT, LOST, TOP, UNBOUNDED, Bounds, Estimates, Method, answered
 from wpinq.graphs.synthesis.random_graphs import clique_graph, graphical
 from wpinq.graphs.tags import tag_weights, wedge_weights
 from wpinq.inference.least_squares import single_blas_thread
@@ -183,7 +183,7 @@ MASS, CLOSED, JOINT, PAIRS = "degree_mass", "closed_wedges", "joint_degrees", "p
 EDGES = "edge_count"
 #: Degrees beyond this public number are cut off in tags, unless a bound is given.
 LARGEST = 2**13
-_PERCENT = {MASS: 14, TOP: 13, CLOSED: 37, JOINT: 24, PAIRS: 5, COUNT: 7}
+_PERCENT = {MASS: 14, TOP: 12, CLOSED: 36, JOINT: 23, PAIRS: 5, COUNT: 7, COMPONENTS: 3}
 #: How often edges are made up for that no simple graph has room for at its highest degrees.
 _EDGE_ROUNDS = 3
 #: Limits of the slices of pairs.
@@ -262,7 +262,7 @@ class Tagged(Method):
 
     @property
     def shares(self) -> dict[str, Fraction]:  # type: ignore[override]
-        """The shares of epsilon for degrees, their largest, wedges, joint degrees, pairs, triangles."""
+        """The shares of epsilon for degrees, their largest, wedges, joint degrees, pairs, triangles, components."""
         return {name: Fraction(percent, 100) for name, percent in _PERCENT.items()}
 
     def measurements(
@@ -270,14 +270,14 @@ class Tagged(Method):
     ) -> dict[str, Measurement]:
         """As `Method.measurements`.
 
-        A split without a share for the largest degree, pairs or triangles leaves that out. So do bounds that show it to
-        be infeasible, unless a split has a share for it. The others get its cost.
+        A split without a share for the largest degree, pairs, triangles or components leaves that out. So do bounds
+        that show it to be infeasible, unless a split has a share for it. The others get its cost.
         """
         wanted = self.wanted(source, source, LARGEST if bounds.degree is None else bounds.degree)
         if split is None:
             wanted = {name: wanted[name] for name in self.shares}
-            return method.spend_without((TOP, PAIRS, COUNT), wanted, epsilon, self.shares, bounds)
-        left_out = {TOP, PAIRS, COUNT, EDGES} - set(split)
+            return method.spend_without((TOP, PAIRS, COUNT, COMPONENTS), wanted, epsilon, self.shares, bounds)
+        left_out = {TOP, PAIRS, COUNT, COMPONENTS, EDGES} - set(split)
         return method.spend({name: asked for name, asked in wanted.items() if name not in left_out}, epsilon, split)
 
     def wanted(self, source: Query, counted: Query, largest: int) -> dict[str, Measurement]:
@@ -293,13 +293,14 @@ class Tagged(Method):
             JOINT: tags.joint_degrees_by_tag(source, fine).noisy_count(1, pairs),
             PAIRS: tags.pair_slices(source, _SLICES).noisy_count(1, range(len(_SLICES) - 1)),
             COUNT: triangle_count(counted, 1),
+            COMPONENTS: component_count(counted, 1),
             EDGES: source.select(lambda e: 0).geometric_count(1, [0]),
         }
 
     def estimate(self, answers: Mapping[str, Answers], nodes: int | None = None) -> Estimates:
         """As `Method.estimate`: degrees first, then clustering by degree and mixing of degrees.
 
-        The largest degree, pairs and the count of triangles are not needed: answers without are estimated without.
+        The largest degree, pairs, triangles and components are not needed: answers without are estimated without.
 
         The targets are the estimates of clustering and mixing. The answers themselves are noise where there is little
         to count, and a walk that fits them undoes the start. Within the scale of the noise it is the square of a
@@ -317,7 +318,11 @@ class Tagged(Method):
         spread = degree_intervals(mass, limits, top)
         if EDGES in answers:
             spread["edges"] = count_interval(answers[EDGES], 0)
-        held = spread["edges"]
+        parts = answers.get(COMPONENTS)
+        if parts is not None and nodes is None:  # of public nodes, those without an edge are components too
+            low, high = parts.value_interval(uncertainty.CONFIDENCE)
+            spread["components"] = uncertainty.Interval.of_count(max(low, 1.0), high)
+        held, at_most = spread["edges"], None if parts is None else max(1, round(float(parts.value)))
         fitted_degrees = estimates.estimate_degrees(_values(mass), mass.scale, limits, highest)
         degrees = np.sort(fitted_degrees)[-(nodes or 0) :]
         for _ in range(_EDGE_ROUNDS):
@@ -353,13 +358,13 @@ class Tagged(Method):
                 return found | {"assortativity": mixing_interval(classes, fields, rng)}
 
         if PAIRS not in answers:
-            return Estimates(targets, partial(clique_graph, classes, clustering, mixing), intervals)
+            return Estimates(targets, partial(clique_graph, classes, clustering, mixing), intervals, at_most)
         pairs = answers[PAIRS]
         _check_version(PAIRS, pairs, partial(tags.pair_slices, limits=_SLICES))
         curves = classes, clustering, mixing
         walked = shares, mixed, joint.scale, wedges, fitted, closed.scale
         wanted = SeedTargets(*curves, *walked, _SLICES, _values(pairs), pairs.scale)
-        return Estimates(targets, partial(likeliest_graph, wanted), intervals)
+        return Estimates(targets, partial(likeliest_graph, wanted), intervals, at_most)
 
 
 def count_interval(answers: Answers, key: int) -> uncertainty.Interval:
