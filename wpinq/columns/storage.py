@@ -11,6 +11,7 @@ memory is the process's own: a database that failed does not take it along, and 
 from __future__ import annotations
 
 import contextlib
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -29,10 +30,13 @@ from wpinq.expr.values import Value
 # bit, and rows that share a hash are grouped by what they are, whether equal or of one hash by chance: no hash
 # decides what is equal.
 #
-# The hashes are sorted outside of the database, at most `AT_ONCE` or so of them at a time.
+# The hashes are sorted outside of the database, `AT_ONCE` or so of them at a time.
 
 #: About how many hashes are sorted at a time: 64 MB of them.
 AT_ONCE = 2**23
+
+#: Parts of hashes are at most two to this power, for each is an open file; of more than 2·10⁹ rows parts grow.
+_MOST_BITS = 8
 
 #: How many rows are looked at first, to see whether it is worth while to look for the few that repeat.
 LOOKED_AT = 2**14
@@ -135,11 +139,25 @@ def merge(connection: Any, table: str, names: Sequence[str], weight: str) -> Non
 
 def _hashes_of_table(connection: Any, table: str, names: Sequence[str], count: int) -> Iterator[Any]:
     """The hashes of all rows, in parts such that equal ones are in one part."""
-    bits = max(0, (count // AT_ONCE).bit_length())
-    hashes = f"SELECT {hash_sql(names)} AS h FROM {table}"
-    for part in range(2**bits):
-        where = f" WHERE h >> {64 - bits} = {part}" if bits else ""
-        yield connection.execute(f"SELECT h FROM ({hashes}){where}").fetchnumpy()["h"]
+    import numpy as np
+
+    bits = min((count // AT_ONCE).bit_length(), _MOST_BITS)
+    query = f"SELECT {hash_sql(names)} AS h FROM {table}"
+    if not bits:
+        yield connection.execute(query).fetchnumpy()["h"]
+        return
+    # The table is read once; a part's hashes wait in a file without a name, in runs that are sorted.
+    bounds = np.arange(1, 2**bits, dtype=np.uint64) << np.uint64(64 - bits)
+    with contextlib.ExitStack() as stack:
+        parts = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(2**bits)]
+        for batch in connection.sql(query).to_arrow_reader(AT_ONCE // 8):
+            hashes = np.sort(_numbers(batch.column(0), np.uint64))
+            for part, run in zip(parts, np.split(hashes, np.searchsorted(hashes, bounds)), strict=True):
+                part.write(run.data)
+        for part in parts:
+            part.seek(0)
+            yield np.fromfile(part, dtype=np.uint64)
+            part.truncate(0)
 
 
 def _group(connection: Any, table: str, names: Sequence[str], weight: str, condition: str) -> None:
