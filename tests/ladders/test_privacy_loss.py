@@ -24,6 +24,7 @@ from wpinq.sinks import graph_ladders
 from wpinq.sinks.graph_ladders import (
     SimpleGraph,
     clique_ladder,
+    component_ladder,
     degree_ladder,
     simple_graph,
     star_ladder,
@@ -37,7 +38,11 @@ LADDERS: dict[str, Callable[[SimpleGraph], Ladder]] = {
     "4-cliques": clique_ladder,
 }
 """Those whose sum over the rungs changes too, so that half of epsilon is for it."""
-MOVED: dict[str, Callable[[SimpleGraph], Ladder]] = {**LADDERS, "largest degree": degree_ladder}
+MOVED: dict[str, Callable[[SimpleGraph], Ladder]] = {
+    **LADDERS,
+    "largest degree": degree_ladder,
+    "components": component_ladder,
+}
 RUNGS = 40
 """Rungs that are compared one by one. Fronts of graphs of 7 vertices have met their last entry long before."""
 
@@ -137,18 +142,27 @@ def test_a_largest_sum_that_is_not_exact_would_be_found(monkeypatch: pytest.Monk
     assert worst_loss("triangles", 5, ["0.1"])["0.1"] > 1
 
 
+def largest(edges: list[FrontEntry]) -> int:
+    return max(Counter(chain(*edges)).values(), default=0)
+
+
+def components(edges: list[FrontEntry]) -> int:
+    return nx.number_connected_components(nx.Graph(edges))
+
+
+@pytest.mark.parametrize("number", [(degree_ladder, largest), (component_ladder, components)])
 @pytest.mark.parametrize("q", tenth([Fraction(1, 3), Fraction(9, 10), Fraction(1, 1000)]))
-def test_an_edge_costs_the_largest_degree_epsilon_and_no_more(q: Fraction) -> None:
+def test_an_edge_costs_a_number_epsilon_and_no_more(q: Fraction, number: tuple[Any, Any]) -> None:
     """With `q = exp(−ε)`, not its root: the sum is the same for all graphs, so a chance changes by 1/q at most.
 
-    In rationals, for all graphs of up to 6 vertices, isolated ones among them, and every integer around both degrees.
+    In rationals, for all graphs of up to 6 vertices, isolated ones among them, and every integer around both numbers.
     """
-    worst = Fraction(0)
+    (build, counted), worst = number, Fraction(0)
     for less, more in neighbours(6):
         chances = []
         for edges in (less, more):
-            ladder = degree_ladder(simple_graph(edges))
-            assert ladder.count == max(Counter(chain(*edges)).values(), default=0)
+            ladder = build(simple_graph(edges))
+            assert ladder.count == counted(edges)
             last = 30
             total = 1 + 2 * sum(ladder.sensitivity(t) * q ** (t + 1) for t in range(last))
             total += 2 * q ** (last + 1) / (1 - q) * ladder.bound[0]  # LS_t is the bound itself, 1, from there on

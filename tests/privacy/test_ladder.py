@@ -17,7 +17,14 @@ from scipy import stats
 from tests.support.ladder_laws import rung_law
 from tests.support.parameters import for_each, tenth
 from wpinq.noise.ladder import LEAST_LADDER_SCALE, Ladder, as_float, below, choose_power, draw_count, odds
-from wpinq.sinks.graph_ladders import clique_ladder, degree_ladder, simple_graph, star_ladder, triangle_ladder
+from wpinq.sinks.graph_ladders import (
+    clique_ladder,
+    component_ladder,
+    degree_ladder,
+    simple_graph,
+    star_ladder,
+    triangle_ladder,
+)
 
 LADDERS = {
     "nothing": triangle_ladder(simple_graph([])),
@@ -26,6 +33,7 @@ LADDERS = {
     "stars": star_ladder(simple_graph([(0, leaf) for leaf in range(1, 5)]), 3),
     "cliques": clique_ladder(simple_graph(combinations(range(7), 2))),
     "largest degree": degree_ladder(simple_graph([(0, leaf) for leaf in range(1, 9)])),
+    "components": component_ladder(simple_graph([(2 * part, 2 * part + 1) for part in range(9)])),
 }
 FALSE_ALARM = 1e-9
 

@@ -236,7 +236,7 @@ def test_hopeless_questions_are_refused_before_anything_is_spent(tmp_path: Path)
 def test_numbers_that_noise_hides_in_every_such_graph_are_not_asked_for() -> None:
     method, bounds = find_method("tags"), Bounds(nodes=40, degree=3)
     made = method.measurements(method.source(), 1, bounds=bounds)
-    assert set(method.shares) - set(made) == {"largest_degree", "pair_slices", "triangle_count"}
+    assert set(method.shares) - set(made) == {"largest_degree", "pair_slices", "triangle_count", "component_count"}
     assert wp.bill(made)["edges"] == pytest.approx(1, abs=1e-8)
     paper = find_method("tbi")
     assert "degree_sequence" not in paper.measurements(paper.source(), 1, bounds=Bounds(nodes=12, degree=8))
@@ -268,7 +268,7 @@ def test_a_graph_of_twenty_nodes_is_said_to_be_swamped_before_there_is_one(
     before, after = printed.split("Statistics of the synthetic graph")
     assert SWAMPED in before
     lines = {line.partition(":")[0].strip(): line for line in before.splitlines()}
-    for name in ("components", "mean path", "modularity", "largest core"):
+    for name in ("mean path", "modularity", "largest core"):
         assert lines[name].endswith(NOT_MEASURED)
     assert before.count("Noise dominates ") == after.count("Noise dominates ") == 1
     made = json.loads((tmp_path / "out.txt.json").read_text())["uncertainty"]

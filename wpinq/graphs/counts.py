@@ -1,4 +1,4 @@
-"""Counts of triangles, stars, 4-cliques and components, and the largest degree: one whole number each.
+"""Counts of subgraphs and components, and the largest degree: one whole number each.
 
 Queries release weights, and no weight is a count of triangles. These are no queries: they take the edges themselves,
 and give an integer whose noise goes with how far one edge can move it: a count in the graph at hand, by the ladder
@@ -26,7 +26,14 @@ from wpinq.plan.node import Node, topological
 from wpinq.plan.operators import Concat, Partition, Select, Source, Where
 from wpinq.plan.work import counted
 from wpinq.sinks.answer_kinds import ClosedForm
-from wpinq.sinks.graph_counts import ComponentCount, FourCliqueCount, LadderSink, LargestDegree, StarCount, TriangleCount
+from wpinq.sinks.graph_counts import (
+    ComponentCount,
+    FourCliqueCount,
+    LadderSink,
+    LargestDegree,
+    StarCount,
+    TriangleCount,
+)
 
 
 def triangle_count(edges: Query, epsilon: EpsilonLike, interval_share: object | None = None) -> ListedMeasurement:

@@ -159,23 +159,20 @@ class CliqueLadder(Ladder):
 
 
 class UnitLadder(Ladder):
-    """The ladder of a number that an edge moves by at most 1 in every graph, so that there is nothing to find."""
+    """The ladder of a number that an edge moves by at most 1 in every graph.
+
+    There is nothing to find for it.
+    """
 
     __slots__ = ()
+    bound = (1,)
+    width = 1
 
     def height(self, entry: FrontEntry, t: int) -> int:
         return 1
 
     def below(self, entry: FrontEntry, t: int) -> int:
         return t
-
-    @property
-    def bound(self) -> tuple[int, ...]:
-        return (1,)
-
-    @property
-    def width(self) -> int:
-        return 1
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -1,4 +1,4 @@
-"""Counts of triangles, stars, 4-cliques and components, and the largest degree, by the ladder mechanism.
+"""Counts of subgraphs and components, and the largest degree, by the ladder mechanism.
 
 Noise goes with the local sensitivity of the graph at hand, which is private; so is the error of a count, unless a share
 of epsilon is spent on it. An edge changes the largest degree and the components by at most 1 in every graph, so
@@ -21,7 +21,7 @@ from wpinq.expr.values import Value
 from wpinq.noise.epsilon_text import format_epsilon
 from wpinq.noise.exact_bernoulli import RandomBytes
 from wpinq.noise.geometric import add_geometric, geometric_scale
-from wpinq.noise.ladder import Ladder, UnitLadder, as_float, draw_count, ladder_scale
+from wpinq.noise.ladder import Ladder, as_float, draw_count, ladder_scale
 from wpinq.noise.noise_distributions import DoubleGeometric, distance
 from wpinq.plan.node import Node, sources, topological
 from wpinq.plan.operators import Concat, Select, Source, Union, Where
@@ -340,8 +340,7 @@ class TriangleCount(SubgraphCount):
     noun: ClassVar[str] = "triangles"
     width_key: ClassVar[str] = "common neighbours"
 
-    def ladder(self, graph: SimpleGraph) -> Ladder:
-        return graph_ladders.triangle_ladder(graph)
+    ladder = staticmethod(graph_ladders.triangle_ladder)
 
     def lower(self, width: float) -> Sequence[float]:
         return width - 0.5, 0.5
@@ -364,8 +363,7 @@ class FourCliqueCount(SubgraphCount):
     noun: ClassVar[str] = "cliques of 4 vertices"
     width_key: ClassVar[str] = "common neighbours"
 
-    def ladder(self, graph: SimpleGraph) -> Ladder:
-        return graph_ladders.clique_ladder(graph)
+    ladder = staticmethod(graph_ladders.clique_ladder)
 
     def lower(self, width: float) -> Sequence[float]:
         return 0.0, width, 1.0
@@ -420,13 +418,12 @@ class StarCount(SubgraphCount):
 
 
 class GraphNumber(LadderSink):
-    """A number plus double-geometric noise of scale 1/ε: one that an edge moves by at most 1 in every graph.
+    """A number plus double-geometric noise of scale 1/ε.
 
-    It is a ladder with rungs of one integer on either side. All graphs have the same sum over the rungs, so two of them
-    differ only in the rung of an integer. The noise is half of that for a count of subgraphs (`docs/proofs/ladder.md`).
+    An edge moves it by at most 1 in every graph. It is a ladder with rungs of one integer on either side. All graphs
+    have the same sum over the rungs, so two of them differ only in the rung of an integer. The noise is half of that
+    for a count of subgraphs (`docs/proofs/ladder.md`).
     """
-
-    noun: ClassVar[str]
 
     @property
     def sensitivity(self) -> Fraction:
@@ -452,10 +449,6 @@ class GraphNumber(LadderSink):
         return float(DoubleGeometric(scale).interval(confidence))
 
 
-def _plain_syntax(name: str) -> tuple[SinkSyntax, ...]:
-    return (SinkSyntax(name, (EPSILON,), lambda m: (m.plan, [])),)
-
-
 @register
 @dataclass(frozen=True, slots=True)
 class LargestDegree(GraphNumber):
@@ -464,10 +457,8 @@ class LargestDegree(GraphNumber):
     name: ClassVar[str] = "LargestDegree"
     noun: ClassVar[str] = "largest degree"
     key: ClassVar[str] = noun
-    syntax: ClassVar[tuple[SinkSyntax, ...]] = _plain_syntax(name)
-
-    def ladder(self, graph: SimpleGraph) -> UnitLadder:
-        return graph_ladders.degree_ladder(graph)
+    syntax: ClassVar[tuple[SinkSyntax, ...]] = (SinkSyntax(name, (EPSILON,), lambda m: (m.plan, [])),)
+    ladder = staticmethod(graph_ladders.degree_ladder)
 
 
 @register
@@ -481,7 +472,5 @@ class ComponentCount(GraphNumber):
     name: ClassVar[str] = "ComponentCount"
     noun: ClassVar[str] = "number of components"
     key: ClassVar[str] = "components"
-    syntax: ClassVar[tuple[SinkSyntax, ...]] = _plain_syntax(name)
-
-    def ladder(self, graph: SimpleGraph) -> UnitLadder:
-        return graph_ladders.component_ladder(graph)
+    syntax: ClassVar[tuple[SinkSyntax, ...]] = (SinkSyntax(name, (EPSILON,), lambda m: (m.plan, [])),)
+    ladder = staticmethod(graph_ladders.component_ladder)

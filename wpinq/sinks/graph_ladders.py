@@ -1,4 +1,4 @@
-"""Ladders of a graph for triangles, stars, 4-cliques, the largest degree or components, with fronts.
+"""Ladders of a graph for subgraphs, the largest degree or components, with fronts.
 
 A front needs the pairs of vertices that no other pair surpasses. Pairs without common neighbours enter by their sum of
 degrees alone, which is counted. The others are sought from the vertex of highest degree on, and no further than to

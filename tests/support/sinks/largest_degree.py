@@ -8,15 +8,15 @@ from fractions import Fraction
 from tests.support.sink_cases import GRAPHS, SinkCase
 from wpinq.api.simulate import PublicOutput
 from wpinq.expr.values import Value
-from wpinq.sinks.graph_counts import LargestDegree, edges_of
+from wpinq.sinks.graph_counts import GraphNumber, LargestDegree, edges_of
 from wpinq.sinks.graph_ladders import simple_graph
 
 
 def lost(
-    sink: LargestDegree, before: PublicOutput, after: PublicOutput, keys: Sequence[Value], scales: Sequence[Fraction]
+    sink: GraphNumber, before: PublicOutput, after: PublicOutput, keys: Sequence[Value], scales: Sequence[Fraction]
 ) -> Fraction:
-    degrees = [sink.ladder(simple_graph(edges_of(output.weights()))).count for output in (before, after)]
-    return abs(degrees[1] - degrees[0]) / scales[0]
+    numbers = [sink.ladder(simple_graph(edges_of(output.weights()))).count for output in (before, after)]
+    return abs(numbers[1] - numbers[0]) / scales[0]
 
 
 CASE = SinkCase(

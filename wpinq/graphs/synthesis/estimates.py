@@ -698,14 +698,14 @@ class ClusteringCurves:
             count, off = triangles
             adds, closed, deviation = np.hstack([adds, wedges / 3]), np.append(closed, count), np.append(deviation, off)
         fits = [fit_curve(np.log2(there), adds, closed, deviation, bend) for bend in BENDS if len(there)]
-        shares, evidence, modes = ([fit[i] for fit in fits] for i in range(3))
+        shares, evidence, modes = [fit[0] for fit in fits], [fit[1] for fit in fits], [fit[2] for fit in fits]
         return ClusteringCurves(there, nodes[there], adds, closed, deviation, shares, evidence, modes)
 
 
 def fit_curve(
     octave: Floats, adds: Floats, closed: Floats, deviation: Floats, bend: float
 ) -> tuple[Floats, float, Floats]:
-    """The most likely share at each octave, the logarithm of the evidence, and the variables of the share.
+    """The most likely share at each octave, the logarithm of the evidence, and the variables.
 
     The evidence is the likelihood of `closed` by Laplace's approximation. `adds`, of shape (octaves, tags), is the
     weight that a share of 1 would add to each tag.
@@ -730,7 +730,7 @@ def fit_curve(
 
 
 def logistic_share(octave: Floats, curve: Floats) -> Floats:
-    """The share of closed wedges whose logit is a curve beside the usual slope: by degree, the last axis."""
+    """The share of closed wedges whose logit is a curve beside the usual slope."""
     return np.asarray(1 / (1 + np.exp(-np.clip(_SLOPE * (octave - 1) + curve, -500, 500))))
 
 

@@ -262,7 +262,7 @@ class Tagged(Method):
 
     @property
     def shares(self) -> dict[str, Fraction]:  # type: ignore[override]
-        """The shares of epsilon for degrees, their largest, wedges, joint degrees, pairs, triangles, components."""
+        """The shares of epsilon, of which there is one for each measurement."""
         return {name: Fraction(percent, 100) for name, percent in _PERCENT.items()}
 
     def measurements(

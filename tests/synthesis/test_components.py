@@ -1,0 +1,79 @@
+"""Components of a made graph: joined until they are as many as was released, with degrees and triangles as before."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import wpinq as wp
+from tests.support.parameters import for_each
+from wpinq.graphs import component_count, fit_graph
+from wpinq.graphs.synthesis import find_method
+from wpinq.graphs.synthesis.components import join_components
+from wpinq.graphs.synthesis.public_nodes import PublicNodes
+from wpinq.mcmc import Settings
+
+RINGS = [(10 * part + i, 10 * part + (i + 1) % 10) for part in range(12) for i in range(10)]
+TREES = [(1000 + 5 * part + i, 1000 + 5 * part + i + 1) for part in range(20) for i in range(3)]
+CLIQUES = [(2000 + 4 * part + i, 2000 + 4 * part + j) for part in range(5) for i in range(4) for j in range(i)]
+
+
+def parts(edges: np.ndarray) -> int:
+    return nx.number_connected_components(nx.Graph(edges.tolist()))
+
+
+def degrees(edges: np.ndarray) -> dict[int, int]:
+    return dict(nx.Graph(edges.tolist()).degree)
+
+
+@for_each("count", [1, 20, 30])
+@for_each("seed", range(4))
+def test_components_are_joined_and_all_else_stays(count: int, seed: int) -> None:
+    """Each of 12 rings has an edge for one join; a clique is left alone, for all its edges close triangles."""
+    before = np.array([*RINGS, *TREES[: 3 * 11], *CLIQUES])
+    after = join_components(before, count, np.random.default_rng(seed))
+    assert len({frozenset(edge) for edge in after.tolist()}) == len(before)
+    assert all(a != b for a, b in after.tolist())
+    assert degrees(after) == degrees(before)
+    assert sum(nx.triangles(nx.Graph(after.tolist())).values()) == sum(nx.triangles(nx.Graph(CLIQUES)).values())
+    assert parts(after) == min(max(count, 12 + 11 + 5 - 12), 12 + 11 + 5)
+    assert (after == join_components(before, count, np.random.default_rng(seed))).all()
+
+
+def test_trees_alone_cannot_be_joined() -> None:
+    before = np.array(TREES)
+    assert (join_components(before, 1, np.random.default_rng(1)) == before).all()
+
+
+def test_ends_that_meet_have_similar_degrees() -> None:
+    """Two large rings, one of nodes of degree 2 and one with a leaf at each node; a ring of each kind joins its like."""
+    spiked = [(100 * k + i, 100 * k + (i + 1) % 50) for k in (1, 2) for i in range(50)]
+    spiked += [(100 * k + i, 100 * k + 50 + i) for k in (1, 2) for i in range(50)]
+    after = join_components(np.array(spiked), 1, np.random.default_rng(1))
+    known = degrees(np.array(spiked))
+    mixed = sorted(tuple(sorted((known[a], known[b]))) for a, b in after.tolist())
+    assert mixed == sorted(tuple(sorted((known[a], known[b]))) for a, b in spiked)
+    assert parts(after) == 1
+
+
+@pytest.mark.parametrize("public", [False, True])
+def test_a_made_graph_has_the_released_components(public: bool) -> None:
+    """Among public nodes some may have no edge: then the released number is not that of all components."""
+    secret = [(40 * part + i, 40 * part + (i + step) % 40) for part in range(3) for i in range(40) for step in (1, 3)]
+    method, nodes = find_method("tags"), PublicNodes.of(range(130)) if public else None
+    wanted = method.measurements(method.source(nodes=nodes), 10_000)
+    answers = {name: wp.simulate(asked, {"edges": secret}, seed=1) for name, asked in wanted.items()}
+    graph = fit_graph(answers, method, Settings(seed=1, steps=4000), nodes=nodes)
+    assert parts(graph.edges) <= 3
+    assert ("components" in graph.uncertainty) != public
+    if not public:
+        assert (graph.uncertainty["components"].low, graph.uncertainty["components"].high) == (3, 3)
+
+
+def test_the_number_is_that_of_components_with_an_edge() -> None:
+    edges = wp.source("edges", src=int, dst=int, facts=["unit_weights"])
+    for data, count in (([], 0), ([(1, 1)], 0), ([(1, 2), (2, 1), (4, 3)], 2), ([(1, 2), (2, 3), (3, 3)], 1)):
+        answers = wp.simulate(component_count(edges, 10_000), {"edges": data}, seed=1)
+        assert (answers.value, list(answers.keys)) == (count, ["components"])
+        assert answers.value_interval(0.95) == (count, count)
