@@ -47,7 +47,7 @@ def test_trees_alone_cannot_be_joined() -> None:
 
 
 def test_ends_that_meet_have_similar_degrees() -> None:
-    """Two large rings, one of nodes of degree 2 and one with a leaf at each node; a ring of each kind joins its like."""
+    """Two rings, with a leaf at each node: leaves stay beside the nodes of rings, and these beside one another."""
     spiked = [(100 * k + i, 100 * k + (i + 1) % 50) for k in (1, 2) for i in range(50)]
     spiked += [(100 * k + i, 100 * k + 50 + i) for k in (1, 2) for i in range(50)]
     after = join_components(np.array(spiked), 1, np.random.default_rng(1))

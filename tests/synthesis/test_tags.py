@@ -394,7 +394,9 @@ def test_the_bill() -> None:
     assert "  component_count: ComponentCount(0.03), spent once for each edge: 0.03 x 1 = 0.03" in lines
 
 
-@pytest.mark.parametrize("left_out", [{"triangle_count"}, {"largest_degree", "component_count"}, {"triangle_count", "pair_slices"}])
+@pytest.mark.parametrize(
+    "left_out", [{"triangle_count"}, {"largest_degree", "component_count"}, {"triangle_count", "pair_slices"}]
+)
 def test_shares_without_one_for_a_number_of_the_graph_leave_it_out(left_out: set[str]) -> None:
     method = Tagged()
     split = {name: share for name, share in method.shares.items() if name not in left_out}
