@@ -34,7 +34,7 @@ import numpy.typing as npt
 from wpinq.errors import AnswersError
 from wpinq.graphs import fit_graph
 from wpinq.graphs.synthesis import find_method, graph_statistics
-from wpinq.graphs.synthesis.fit import STATISTICS
+from wpinq.graphs.synthesis.fit import STATISTICS, graph_structure
 from wpinq.graphs.synthesis.uncertainty import CONFIDENCE, Interval
 from wpinq.mcmc import Settings
 from wpinq.runtime.arrays import numbered
@@ -69,6 +69,9 @@ def hubs() -> Edges:
     degrees[0] += degrees.sum() % 2
     return rng.permutation(np.repeat(np.arange(6000), degrees)).reshape(-1, 2)
 
+
+#: What the default method has intervals for.
+COLUMNS = (*STATISTICS, "components")
 
 MADE = {
     "egos": egos,
@@ -130,10 +133,10 @@ def main() -> None:
         totals: dict[str, Tally] = defaultdict(Tally)
         lost = 0
         print(f"\n{args.method}, epsilon = {epsilon}, {args.trials} trials a graph, nominal {CONFIDENCE:.0%}")
-        print(f"{'':18}" + "".join(f"{name:>22}" for name in STATISTICS))
+        print(f"{'':18}" + "".join(f"{name:>22}" for name in COLUMNS))
         for graph_name in args.graphs:
             edges = edges_of(graph_name, args.data)
-            true = graph_statistics(edges)
+            true = graph_statistics(edges) | graph_structure(edges)
             for name, measurement in measurements.items():
                 if name not in outputs[graph_name]:
                     outputs[graph_name][name] = weights(measurement, edges, method.symmetric)
@@ -155,8 +158,8 @@ def main() -> None:
                         tally.add(interval, true[name], name != "assortativity")
                         if name in made and not math.isnan(made[name]):
                             tally.graph.append(interval.holds(made[name]))
-            print(f"{graph_name:18}" + "".join(f"{tallies[name]!s:>22}" for name in STATISTICS), flush=True)
-        print(f"{'all':18}" + "".join(f"{totals[name]!s:>22}" for name in STATISTICS))
+            print(f"{graph_name:18}" + "".join(f"{tallies[name]!s:>22}" for name in COLUMNS), flush=True)
+        print(f"{'all':18}" + "".join(f"{totals[name]!s:>22}" for name in COLUMNS))
         print(f"lost in noise, and said so: {lost}", flush=True)
 
 
