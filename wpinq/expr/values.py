@@ -450,14 +450,17 @@ def canonical_bytes_of(values: Sequence[Value], type_: types.Type) -> list[bytes
     if isinstance(type_, types.TupleOf) and type_.elements and values and None not in values:
         columns = [canonical_bytes_of([*map(itemgetter(i), values)], each) for i, each in enumerate(type_.elements)]
         return list(map(b"".join, zip(repeat(_tuple_head(type_)), *columns, strict=False)))
-    different = set(values)
+    different = dict.fromkeys(values)  # in their order: codes side by side in memory are sorted and joined sooner
     if type_ == types.STR and None not in different:
         texts = [value.encode("utf-8") for value in different]
         heads = {size: _str_head(size) for size in {*map(len, texts)}}
-        coded = dict(zip(different, [heads[len(text)] + text for text in texts], strict=True))
-        return list(map(coded.__getitem__, values))
-    plain = _BYTES.get(type_) if None not in different else None
-    known = dict(zip(different, map(plain or partial(canonical_bytes, type_=type_), different), strict=True))
+        codes = [heads[len(text)] + text for text in texts]
+    else:
+        plain = _BYTES.get(type_) if None not in different else None
+        codes = [*map(plain or partial(canonical_bytes, type_=type_), different)]
+    if len(codes) == len(values):
+        return codes
+    known = dict(zip(different, codes, strict=True))
     return list(map(known.__getitem__, values))
 
 
