@@ -13,7 +13,7 @@ from typing import Any
 
 from wpinq.expr.declarations import ID, INT_ID, STR_ID
 from wpinq.expr.types import BOOL, FLOAT, INT, ListOf, Scalar, TupleOf, Type, Weighted, physical
-from wpinq.expr.values import Value, order_key
+from wpinq.expr.values import CheckedKeys, Value, order_key
 from wpinq.runtime.arrays import Integers
 
 
@@ -219,21 +219,29 @@ def fetch(connection: Any, query: str, type_: Type, given: Any = ()) -> dict[Val
 def fetch_many(connection: Any, read_from: str, type_: Type, records: Sequence[Value]) -> dict[Value, Any]:
     """The weights of many records without lists, by a join with a table of them.
 
-    Their places are read back.
+    Their places are read back. Pairs are joined by their first fields and their second.
     """
     import numpy as np
 
-    leaves = zip(column_names(type_), leaf_types(type_), leaf_columns(type_, records), strict=True)
-    size = len(records)
-    arrays = {n: _column(iter(held), (leaf or BOOL).with_nullable(null), size) for n, (leaf, null), held in leaves}
-    create(connection, "wanted", type_)
-    load(connection, "wanted", arrays | {"w": np.arange(size, dtype=np.float64)})
-    on = " AND ".join(f"q.{name} IS NOT DISTINCT FROM k.{name}" for name in arrays) or "TRUE"
-    query = f"SELECT k.w AS place, q.w FROM {read_from} AS q JOIN wanted AS k ON {on} ORDER BY place"
-    found = connection.execute(query).fetchnumpy()
-    connection.execute("DROP TABLE wanted")
-    places = found["place"].astype(int).tolist()
-    return dict(zip(map(records.__getitem__, places), found["w"].tolist(), strict=True))
+    factors: Sequence[Sequence[Value]] = [records]
+    types: Sequence[Type] = [type_]
+    if isinstance(records, CheckedKeys) and records.factors is not None and isinstance(type_, TupleOf):
+        factors, types = records.factors, type_.elements
+    query, place, names = f"FROM {read_from} AS q", "0", iter(column_names(type_))
+    for i, (keys, kind) in enumerate(zip(factors, types, strict=True)):
+        leaves = zip(column_names(kind), leaf_types(kind), leaf_columns(kind, keys), strict=True)
+        size = len(keys)
+        arrays = {n: _column(iter(held), (leaf or BOOL).with_nullable(null), size) for n, (leaf, null), held in leaves}
+        create(connection, f"wanted{i}", kind)
+        load(connection, f"wanted{i}", arrays | {"w": np.arange(size, dtype=np.float64)})
+        on = " AND ".join(f"q.{next(names)} IS NOT DISTINCT FROM k{i}.{name}" for name in arrays) or "TRUE"
+        query, place = f"{query} JOIN wanted{i} AS k{i} ON {on}", f"{place} * {size} + k{i}.w"
+    found = connection.execute(f"SELECT {place} AS place, q.w {query}").fetchnumpy()
+    for i in range(len(factors)):
+        connection.execute(f"DROP TABLE wanted{i}")
+    weights = np.full(len(records), np.nan)
+    weights[found["place"].astype(int)] = found["w"]
+    return {record: weight for record, weight in zip(records, weights.tolist(), strict=True) if weight == weight}
 
 
 def fetch_rows(connection: Any, query: str, type_: Type) -> Integers:

@@ -443,6 +443,39 @@ def _read(form: bytes, at: int, type_: types.Type) -> tuple[Value, int]:
     return tuple(items), at
 
 
+class CheckedKeys(tuple[Value, ...]):
+    """Keys that were checked against one type, and are not checked again.
+
+    Attributes
+    ----------
+    type : Type or None
+        That type.
+    factors : (sequence, sequence) or None
+        The first and the second fields, where the keys are all pairs of these, in order.
+    """
+
+    type: types.Type | None
+    factors: tuple[Sequence[Value], Sequence[Value]] | None = None
+
+
+def code_factors(keys: Sequence[Value], type_: types.Type) -> tuple[list[bytes], list[bytes]]:
+    """Heads and tails: the codes of the keys are each head with each tail, in order.
+
+    No head begins with another, for a canonical form shows where it ends.
+
+    Examples
+    --------
+    >>> from wpinq.expr.types import INT
+    >>> code_factors([7], INT)
+    ([b'i\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x07'], [b''])
+    """
+    if not isinstance(keys, CheckedKeys) or keys.factors is None:
+        return canonical_bytes_of(keys, type_), [b""]
+    assert isinstance(type_, types.TupleOf)
+    heads, tails = map(canonical_bytes_of, keys.factors, type_.elements)
+    return [*map(_tuple_head(type_).__add__, heads)], tails
+
+
 def canonical_bytes_of(values: Sequence[Value], type_: types.Type) -> list[bytes]:
     """The `canonical_bytes` of many canonical values, with each distinct part written once."""
     if isinstance(type_, types.ListOf):

@@ -45,7 +45,7 @@ def fetch_keys(connection: Any, read_from: str, type_: Type, keys: Sequence[Valu
     Nulls are found as values are. One record, the most frequent case, takes no join, nor do a few that lie in one
     column. A narrowed query takes the keys as parameters (see `key_pushdown`).
     """
-    records = [key for key in keys if key is not None or type_.nullable]
+    records = keys if type_.nullable or None not in keys else [key for key in keys if key is not None]
     if not records:
         return {}
     if len(records) > FEW and not has_lists(type_):
