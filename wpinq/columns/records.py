@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from operator import itemgetter
 from typing import Any
 
 from wpinq.expr.declarations import ID, INT_ID, STR_ID
 from wpinq.expr.types import BOOL, FLOAT, INT, ListOf, Scalar, TupleOf, Type, Weighted, physical
 from wpinq.expr.values import CheckedKeys, Value, order_key
-from wpinq.runtime.arrays import Integers
+from wpinq.runtime.arrays import Floats, Integers
 
 
 def plain(type_: Type) -> Type:
@@ -216,7 +217,41 @@ def fetch(connection: Any, query: str, type_: Type, given: Any = ()) -> dict[Val
     return {record: result[record] for record in sorted(result, key=order_key)}
 
 
-def fetch_many(connection: Any, read_from: str, type_: Type, records: Sequence[Value]) -> dict[Value, Any]:
+class KeyWeights(Mapping[Value, float]):
+    """The weights of keys by their places; no key is hashed before one is looked up."""
+
+    def __init__(self, keys: Sequence[Value], places: Integers, weights: Floats) -> None:
+        self.of, self.places, self.weights = keys, places, weights
+
+    @cached_property
+    def _by_key(self) -> dict[Value, float]:
+        order = self.places.argsort()
+        found = map(self.of.__getitem__, self.places[order].tolist())
+        return dict(zip(found, self.weights[order].tolist(), strict=True))
+
+    def __getitem__(self, key: Value) -> float:
+        return self._by_key[key]
+
+    def __iter__(self) -> Iterator[Value]:
+        return iter(self._by_key)
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+
+def in_order(weights: Mapping[Value, Any], keys: Sequence[Value]) -> list[Any]:
+    """The weights of keys, in their order; absent records weigh nothing."""
+    if not isinstance(weights, KeyWeights) or weights.of is not keys:
+        return [*map(weights.get, keys, itertools.repeat(0.0))]
+    import numpy as np
+
+    found = np.zeros(len(keys))
+    found[weights.places] = weights.weights
+    held: list[Any] = found.tolist()
+    return held
+
+
+def fetch_many(connection: Any, read_from: str, type_: Type, records: Sequence[Value]) -> KeyWeights:
     """The weights of many records without lists, by a join with a table of them.
 
     Their places are read back. Pairs are joined by their first fields and their second.
@@ -239,9 +274,7 @@ def fetch_many(connection: Any, read_from: str, type_: Type, records: Sequence[V
     found = connection.execute(f"SELECT {place} AS place, q.w {query}").fetchnumpy()
     for i in range(len(factors)):
         connection.execute(f"DROP TABLE wanted{i}")
-    weights = np.full(len(records), np.nan)
-    weights[found["place"].astype(int)] = found["w"]
-    return {record: weight for record, weight in zip(records, weights.tolist(), strict=True) if weight == weight}
+    return KeyWeights(records, found["place"].astype(int), found["w"])
 
 
 def fetch_rows(connection: Any, query: str, type_: Type) -> Integers:

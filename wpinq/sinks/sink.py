@@ -10,12 +10,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from fractions import Fraction
-from itertools import repeat
 from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wpinq.columns.records import in_order
 from wpinq.engines.contract import RankWeights, WantedRanges
 from wpinq.errors import AnswersError, PlanError
 from wpinq.expr.types import Type
@@ -301,5 +301,4 @@ def register(sink: S) -> S:
 
 def gathered(sink: Sink, output: Output, keys: Sequence[Value]) -> Sequence[Any]:
     """The weights of keys in units of the sink's scale; absent records weigh nothing."""
-    weights = output.weights(keys)
-    return sink.in_units([*map(weights.get, keys, repeat(0.0))])
+    return sink.in_units(in_order(output.weights(keys), keys))

@@ -39,7 +39,9 @@ _NARROWING = re.compile(r"\$(values|null|low|high)(\d+)")
 _TEXT = re.compile(r"'[^']*'")
 
 
-def fetch_keys(connection: Any, read_from: str, type_: Type, keys: Sequence[Value], narrowed: bool = False) -> Weights:
+def fetch_keys(
+    connection: Any, read_from: str, type_: Type, keys: Sequence[Value], narrowed: bool = False
+) -> Mapping[Value, Any]:
     """The weights of some records, by a semi-join with a table of their keys.
 
     Nulls are found as values are. One record, the most frequent case, takes no join, nor do a few that lie in one
@@ -333,7 +335,7 @@ class TableCache:
         self._queries.update(made)
         return written_out(compiled, kept) or compiled
 
-    def at_keys(self, result: Result, type_: Type, keys: Sequence[Value]) -> Weights:
+    def at_keys(self, result: Result, type_: Type, keys: Sequence[Value]) -> Mapping[Value, Any]:
         """The weights of some records in a result.
 
         A small result is read once, for all requests after the first.
@@ -425,7 +427,7 @@ def query_keys(
     on_step: Callable[[str], None],
     batch: Batch | None,
     plain: bool,
-) -> Weights:
+) -> Mapping[Value, Any]:
     """The weights of some records.
 
     Parameters
@@ -449,7 +451,7 @@ def query_keys(
     before = tables.count_query(of_plan)
     few = len(keys) <= FEW and before < QUERIES_BEFORE_STORING and plan.program().grows
     compiled = replace(plan, keyed=few).program()
-    output: Weights = {}
+    output: Mapping[Value, Any] = {}
     alike = batch.alike(plan.root, "rows") if batch is not None else []
     if not keys and len(alike) < 2:
         _try(tables, compiled)
