@@ -26,7 +26,7 @@ only the order of the sum changes, which does not show. So all bits stay, and th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, permutations
 
@@ -352,7 +352,8 @@ def _ordered(
 ) -> b.SqlTable:
     """The rows of a table in which one column comes before others.
 
-    Of a mirrored table, those of the second column are those of the first, read the other way.
+    Of a mirrored table, those of the second column are those of the first, read the other way. These are made of the
+    rows `x < y` alone, each turned where y comes first: half as many look up the numbers of their values.
     """
     columns = table.at(first.scope)
     if table.mirrored and [*later, first] == columns:
@@ -363,10 +364,14 @@ def _ordered(
     lookups = {script.alias(): value for value in (first, *later)}
     conditions = [condition for alias, value in lookups.items() for condition in b.matches(counts, alias, [value])]
     least, *numbers = [t.column(alias, "n", False) for alias in lookups]
+    tables = ((first.scope, table), *((alias, counts) for alias in lookups))
+    if table.mirrored and [first, *later] == columns and not later[0].nullable:
+        turned = t.call("less", numbers[0], least)
+        shown = [t.call("where", turned, *later, first), t.call("where", turned, first, *later)]
+        return _filtered(script, table, tables, t.both([*conditions, t.call("less", first, *later)]), shown)
     for value, number in zip(later, numbers, strict=True):
         tie = t.call("equal", least, number)
         conditions.append(t.call("where", tie, t.call("less", first, value), t.call("less", least, number)))
-    tables = ((first.scope, table), *((alias, counts) for alias in lookups))
     return _filtered(script, table, tables, t.both(conditions))
 
 
@@ -384,14 +389,15 @@ def _from_loops(script: Script, block: b.Block, equality: t.SqlTerm) -> b.Joined
     return ((alias, loops), *(item for item in block.tables if item[0] != alias))
 
 
-def _filtered(script: Script, table: b.SqlTable, tables: b.JoinedTables, condition: t.SqlTerm) -> b.SqlTable:
-    """Some rows of the first of some tables, stored."""
+def _filtered(
+    script: Script, table: b.SqlTable, tables: b.JoinedTables, condition: t.SqlTerm, record: Sequence[t.SqlTerm] = ()
+) -> b.SqlTable:
+    """Some rows of the first of some tables, stored; with another record where that is given."""
     alias, _ = tables[0]
-    shown = table.at(alias)
-    if table.weight is None:
-        shown.append(t.column(alias, "w", False))
+    weight = [t.column(alias, "w", False)] * (table.weight is None)
+    shown = [*(record or table.at(alias)), *weight]
     block = b.Block(tables, condition, t.RecordShape(None, ()), shown[0])
-    query = script.emitter.select(block, shown, [term.text for term in shown])
+    query = script.emitter.select(block, shown, [term.text for term in (*table.at(alias), *weight)])
     return replace(table, source=script.table(query, [held.source for _, held in tables]), mirrored=False)
 
 
