@@ -108,12 +108,25 @@ def test_edges_with_their_reverses_are_put_in_order_once(name: str, weights: tup
         (ordered,) = (statement.query for statement in once.statements if "CASE WHEN" in statement.query)
         assert "END AS c1" in ordered
         assert ordered.endswith('(a0."c0" < a0."c1")')
+        assert "AS w5" in once.query, "of both directions around a triangle one is made"
     pairs = sorted({(a, b) for a, b in ((rng.randrange(14), rng.randrange(14)) for _ in range(80)) if a < b or loops})
     data = {"edges": {pair: rng.choice(weights) for pair in pairs}}
     with Database(threads=2) as database:
         found = database.evaluate(query.plan, data)
         assert found == database.evaluate(query.plan, data, rewrites=ALONE)
     assert found
+
+
+def test_both_directions_around_a_triangle_are_one_where_nothing_tells_them_apart() -> None:
+    both = triangles(symmetrize(SIMPLE))
+    turning = both.where(lambda p: (p[0] < 9 * p[1]) & (p[1] < 9 * p[2]) & (p[2] < 9 * p[0]))
+    data = {"edges": {(a, b): 1.0 for a in range(12) for b in range(a + 1, 12) if (a * b) % 3}}
+    for found, made in ((triangles(UNIT), 3), (turning, 3), (both, 6)):
+        query = found.select(F.sort)
+        once, _ = programs(query)
+        assert [f"AS w{i}" in once.query for i in (made - 1, made)] == [True, False]
+        with Database(threads=2) as database:
+            assert database.evaluate(query.plan, data) == database.evaluate(query.plan, data, rewrites=ALONE)
 
 
 def test_growth_is_at_the_vertex_of_few_edges() -> None:

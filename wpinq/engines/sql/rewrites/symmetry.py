@@ -12,6 +12,10 @@ rows each image of the column is that column of another table with the same rows
 that hold it and an image of it are filtered by that, stored, and joined first. So what grows is joined at the vertex
 that has few partners that come after it: at most `√m` in a graph of m edges, whatever its degrees.
 
+**Both directions.** Let all tables be one that is mirrored. The reverses of all rows may then give the same, and leave
+the first column of the orbit: around a triangle, the other way. Of two such choices, one is made, in which the second
+column is less than its image, and adds the weights of both.
+
 **What breaks the symmetry.** Images of conditions `NOT x = y` that the block does not have (two paths that meet in a
 triangle need not say that all three vertices differ) are added, and so is that the column differs from its images. What
 that leaves out is made as it was, a block for each such pair that is equal; x and y must be columns of one table, whose
@@ -239,8 +243,7 @@ def _with_lookups(script: Script, block: b.Block, to: dict[str, str]) -> tuple[b
     keys: dict[str, list[t.SqlTerm]] = {}
     for alias, table in block.tables:
         if table.lookup:
-            (key,) = table.keys
-            held = [core.get(find(term)) for term in table.at(alias) if term.text in key]
+            held = [core.get(find(term)) for term in _key(alias, table)]
             if None in held:
                 return None
             keys[alias] = [term for term in held if term is not None]
@@ -260,6 +263,12 @@ def _with_lookups(script: Script, block: b.Block, to: dict[str, str]) -> tuple[b
             left.append(added)
         to[alias] = at[place]
     return (block, to) if len(set(to.values())) == len(block.tables) else None
+
+
+def _key(alias: str, lookup: b.SqlTable) -> list[t.SqlTerm]:
+    """The columns of a lookup's one key."""
+    (key,) = lookup.keys
+    return [term for term in lookup.at(alias) if term.text in key]
 
 
 def _covers(block: b.Block, lookup: b.SqlTable, key: list[t.SqlTerm]) -> bool:
@@ -321,6 +330,12 @@ def _parts(script: Script, block: b.Block) -> list[b.Addend]:
         weights.append(found.image(weights[-1]))
     condition = t.both([found.block.condition, *missing])
     first = replace(found.block, tables=_from_first(script, found), condition=condition)
+    reverse = _reversal(replace(found.block, condition=condition), found.orbit)
+    if reverse is not None:
+        ends = found.orbit[1], reverse(found.orbit[1])
+        held = [places(found.block, alias, table, *ends) for alias, table in core_tables(found.block)]
+        less = [t.call("less", *pair) for pair in (ends, *held) if pair]  # in one table, which is filtered so, too
+        first, weights = b.restricted(first, t.both(less)), [*weights, *map(reverse, weights)]
     parts: list[b.Addend] = [(first, tuple(weights))]
     for number, unequal in enumerate(missing):
         (equality,) = unequal.arguments
@@ -328,6 +343,33 @@ def _parts(script: Script, block: b.Block) -> list[b.Addend]:
         rest = replace(block, tables=_from_loops(script, block, equality), condition=condition)
         parts.append((rest, (block.weight,)))
     return parts
+
+
+def _reversal(block: b.Block, orbit: tuple[t.SqlTerm, ...]) -> Image | None:
+    """A term, read from the reverses of all rows, under which a block gives the same.
+
+    Of an orbit the first column stays and the second goes to another; done twice, all do what they did.
+    """
+    core, find = core_tables(block), b.classes(block)
+    if any(not table.mirrored or len(table.columns) != 2 or table != core[0][1] for _, table in core):
+        return None
+    keys = {alias: (table, *map(find, _key(alias, table))) for alias, table in block.tables if table.lookup}
+    at, first, second = {place: alias for alias, place in keys.items()}, find(orbit[0]), find(orbit[1])
+    parts, forms, held = t.conjuncts(block.condition), NormalForms(find), {*map(find, orbit)}
+    said = {forms.number(part) for part in parts}
+    for chosen in permutations(alias for alias, _ in core):
+        to = {alias: other for (alias, _), other in zip(core, chosen, strict=True)}
+        crossed = {one: other for alias, table in core for one, other in _crossed(table, alias, to[alias]).items()}
+        turned = {find(one): find(other) for one, other in crossed.items()}
+        to |= {alias: at.get((table, *map(turned.get, key)), alias) for alias, (table, *key) in keys.items()}
+        image = t.substitute(lambda c, by=crossed, to=to: by.get(c) or t.column(to[c.scope], c.text, c.nullable))
+        fits = turned[first] == first and turned[second] != second and {*map(turned.get, held)} == held
+        if not fits or any(to[other] != alias for alias, other in to.items()):
+            continue
+        kept = all(forms.number(image(leaf)) == forms.number(leaf) for leaf in t.leaves(block.output))
+        if kept and all(_holds(image(part), find) or forms.number(image(part)) in said for part in parts):
+            return image
+    return None
 
 
 def _from_first(script: Script, found: Automorphism) -> b.JoinedTables:
@@ -456,7 +498,7 @@ def _crossed(table: b.SqlTable, one: str, other: str) -> dict[t.SqlTerm, t.SqlTe
     """The columns of a table under an alias, each with the one that it goes to under another."""
     (left, nullable), (right, _) = table.columns
     pairs = ((left, right), (right, left), ("w", "w"))
-    return {t.column(one, own, nullable): t.column(other, to, nullable and own != "w") for own, to in pairs}
+    return {t.column(one, own, null := nullable and own != "w"): t.column(other, to, null) for own, to in pairs}
 
 
 def _holds(part: t.SqlTerm, find: Callable[[t.SqlTerm], t.SqlTerm]) -> bool:
