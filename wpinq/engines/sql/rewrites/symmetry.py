@@ -353,18 +353,19 @@ def _reversal(block: b.Block, orbit: tuple[t.SqlTerm, ...]) -> Image | None:
     core, find = core_tables(block), b.classes(block)
     if any(not table.mirrored or len(table.columns) != 2 or table != core[0][1] for _, table in core):
         return None
-    keys = {alias: (table, *map(find, _key(alias, table))) for alias, table in block.tables if table.lookup}
-    at, first, second = {place: alias for alias, place in keys.items()}, find(orbit[0]), find(orbit[1])
+    keys = {alias: (table, [*map(find, _key(alias, table))]) for alias, table in block.tables if table.lookup}
+    at = {(table, *key): alias for alias, (table, key) in keys.items()}
+    beside = [c for alias, (table, _) in keys.items() for c in (*table.at(alias), t.column(alias, "w", False))]
     parts, forms, held = t.conjuncts(block.condition), NormalForms(find), {*map(find, orbit)}
     said = {forms.number(part) for part in parts}
     for chosen in permutations(alias for alias, _ in core):
         to = {alias: other for (alias, _), other in zip(core, chosen, strict=True)}
         crossed = {one: other for alias, table in core for one, other in _crossed(table, alias, to[alias]).items()}
         turned = {find(one): find(other) for one, other in crossed.items()}
-        to |= {alias: at.get((table, *map(turned.get, key)), alias) for alias, (table, *key) in keys.items()}
-        image = t.substitute(lambda c, by=crossed, to=to: by.get(c) or t.column(to[c.scope], c.text, c.nullable))
-        fits = turned[first] == first and turned[second] != second and {*map(turned.get, held)} == held
-        if not fits or any(to[other] != alias for alias, other in to.items()):
+        to |= {alias: at.get((table, *map(turned.get, key)), alias) for alias, (table, key) in keys.items()}
+        image = t.substitute((crossed | {c: t.column(to[c.scope], c.text, c.nullable) for c in beside}).get)
+        stay = [turned[find(column)] == find(column) for column in orbit[:2]]
+        if stay != [True, False] or {*map(turned.get, held)} != held or any(to[to[alias]] != alias for alias in to):
             continue
         kept = all(forms.number(image(leaf)) == forms.number(leaf) for leaf in t.leaves(block.output))
         if kept and all(_holds(image(part), find) or forms.number(image(part)) in said for part in parts):
