@@ -303,10 +303,10 @@ class Stored:
             self.last = Head(entry, chained)
 
     def add(self, transaction: Transaction, measurement: str, new: NewAnswers, more: dict[str, Any]) -> list[float]:
-        """Append those answers that are new, as one entry unless they are very large; return the numbers that stand.
+        """Append those answers that are new, and return the numbers that stand.
 
-        Without new answers and `more`, none is appended. Entries can be undone until they are committed, so the answers
-        are not in this object until they are read again.
+        They are one entry unless they are very large. Without new answers and `more`, none is appended. Entries can be
+        undone until they are committed, so the answers are not in this object until they are read again.
 
         Raises
         ------
