@@ -13,6 +13,7 @@ import wpinq as wp
 from tests.support.parameters import tenth
 from tests.support.plans import OPERATORS, random_case
 from wpinq import functions as F
+from wpinq.columns.records import in_order
 from wpinq.engines import reference
 from wpinq.engines.contract import at_keys, find_engine
 from wpinq.engines.reference import Reference
@@ -90,7 +91,10 @@ def test_pairs_are_joined_by_each_of_their_fields(database: Database, nullable: 
     expected = database.evaluate(source.plan, data, keys=list(keys))
     assert expected == {(group, "low"): 0.1 + group[1] for group in groups[::2]}
     keys.factors = groups, ["upper", "low"]
-    assert list(database.evaluate(source.plan, data, keys=keys).items()) == list(expected.items())
+    found = database.evaluate(source.plan, data, keys=keys)
+    for asked in (keys, list(keys)):  # by place, and by key
+        assert in_order(found, asked) == [expected.get(key, 0.0) for key in keys]
+    assert list(found.items()) == list(expected.items())
 
 
 def test_only_the_keys_asked_for_leave_the_database(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
