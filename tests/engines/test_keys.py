@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from random import Random
 from typing import Any
 
@@ -12,12 +13,14 @@ import wpinq as wp
 from tests.support.parameters import tenth
 from tests.support.plans import OPERATORS, random_case
 from wpinq import functions as F
+from wpinq.columns.records import in_order
 from wpinq.engines import reference
 from wpinq.engines.contract import at_keys, find_engine
 from wpinq.engines.reference import Reference
 from wpinq.engines.sql.duckdb import table_cache
 from wpinq.engines.sql.duckdb.database import Database
 from wpinq.engines.sql.duckdb.instance import Connection
+from wpinq.expr.values import CheckedKeys
 
 EDGES = wp.source("edges", src=int, dst=int, weights=True)
 DEGREES = EDGES.group_by(lambda e: e.src, lambda group: F.count(group))
@@ -76,6 +79,22 @@ def test_many_keys_are_a_table(database: Database) -> None:
     assert bits(database.evaluate(EDGES.plan, data, keys=keys)) == bits(
         {k: w for k, w in whole.items() if not k[0] % 2}
     )
+
+
+@pytest.mark.parametrize("nullable", [False, True])
+def test_pairs_are_joined_by_each_of_their_fields(database: Database, nullable: bool) -> None:
+    type_: Any = str | None if nullable else str
+    source = wp.source("given", {"group": {"a": type_, "b": int}, "part": str}, weights=True)
+    groups = [(None if nullable and i % 9 == 0 else f"g{i % 7}", i) for i in range(100)]
+    data = {"given": {(group, part): 0.1 + group[1] for group in groups[::2] for part in ("low", "other")}}
+    keys = CheckedKeys(product(groups, ["upper", "low"]))
+    expected = database.evaluate(source.plan, data, keys=list(keys))
+    assert expected == {(group, "low"): 0.1 + group[1] for group in groups[::2]}
+    keys.factors = groups, ["upper", "low"]
+    found = database.evaluate(source.plan, data, keys=keys)
+    for asked in (keys, list(keys)):  # by place, and by key
+        assert in_order(found, asked) == [expected.get(key, 0.0) for key in keys]
+    assert list(found.items()) == list(expected.items())
 
 
 def test_only_the_keys_asked_for_leave_the_database(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -94,20 +94,39 @@ def test_the_bits_are_those_of_all_turns(name: str, weights: tuple[float, ...]) 
 
 
 @for_each("name", ["sorted vertices", "by degree", "by intersect"])
-@for_each("weights", [(1.0,), (1.0, 0.5, 1 / 3)], ids=["unit", "positive"])
+@for_each("weights", [(1.0,), (1.0, 0.5, 1 / 3), (1.0, -2.0, 0.1)], ids=["unit", "positive", "any"])
 def test_edges_with_their_reverses_are_put_in_order_once(name: str, weights: tuple[float, ...]) -> None:
-    """One of the tables in which a column comes before the others is the other, read the other way."""
+    """One of the tables in which a column comes before the others is the other, read the other way.
+
+    It is made of the edges in one direction, each turned where its target comes first.
+    """
     rng, simple = Random(f"{name} both"), wp.source("edges", src=int, dst=int, facts=["simple"], weights=True)
-    query = SYMMETRIC[name](symmetrize(SIMPLE if weights == (1.0,) else simple))
+    loops = -2.0 in weights  # and both directions, of weights of their own
+    query = SYMMETRIC[name](symmetrize(ANY if loops else SIMPLE if weights == (1.0,) else simple))
     once, thrice = programs(query)
     if once != thrice:
-        assert sum("CASE WHEN" in statement.query for statement in once.statements) == 1
-    pairs = sorted({(a, b) for a, b in ((rng.randrange(14), rng.randrange(14)) for _ in range(80)) if a < b})
+        (ordered,) = (statement.query for statement in once.statements if "CASE WHEN" in statement.query)
+        assert "END AS c1" in ordered
+        assert ordered.endswith('(a0."c0" < a0."c1")')
+        assert "AS w5" in once.query, "of both directions around a triangle one is made"
+    pairs = sorted({(a, b) for a, b in ((rng.randrange(14), rng.randrange(14)) for _ in range(80)) if a < b or loops})
     data = {"edges": {pair: rng.choice(weights) for pair in pairs}}
     with Database(threads=2) as database:
         found = database.evaluate(query.plan, data)
         assert found == database.evaluate(query.plan, data, rewrites=ALONE)
     assert found
+
+
+def test_both_directions_around_a_triangle_are_one_where_nothing_tells_them_apart() -> None:
+    both = triangles(symmetrize(SIMPLE))
+    turning = both.where(lambda p: (p[0] < 9 * p[1]) & (p[1] < 9 * p[2]) & (p[2] < 9 * p[0]))
+    data = {"edges": {(a, b): 1.0 for a in range(12) for b in range(a + 1, 12) if (a * b) % 3}}
+    for found, made in ((triangles(UNIT), 3), (turning, 3), (both, 6)):
+        query = found.select(F.sort)
+        once, _ = programs(query)
+        assert [f"AS w{i}" in once.query for i in (made - 1, made)] == [True, False]
+        with Database(threads=2) as database:
+            assert database.evaluate(query.plan, data) == database.evaluate(query.plan, data, rewrites=ALONE)
 
 
 def test_growth_is_at_the_vertex_of_few_edges() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from random import Random
 from typing import Any
 
@@ -12,7 +13,15 @@ import wpinq as wp
 from tests.support.parameters import for_each
 from wpinq.errors import PlanError
 from wpinq.expr.types import Type
-from wpinq.expr.values import canonical_bytes, canonical_bytes_of, check_canonical, normalize, normalize_all
+from wpinq.expr.values import (
+    CheckedKeys,
+    canonical_bytes,
+    canonical_bytes_of,
+    check_canonical,
+    code_factors,
+    normalize,
+    normalize_all,
+)
 from wpinq.measure.measurement import check_domain
 from wpinq.sinks import keys
 
@@ -44,6 +53,23 @@ def test_forms_and_bytes_are_those_of_each_value(seed: int) -> None:
         assert found is None if untold else repr(found) == repr(expected)
         assert list(check_domain(values, type_)) == list(dict.fromkeys(expected))
         assert canonical_bytes_of(expected, type_) == [canonical_bytes(value, type_) for value in expected]
+
+
+def test_codes_of_pairs_are_heads_with_tails() -> None:
+    people = wp.source("people", city=str | None, age=int)
+    cases: list[tuple[Any, list[Any]]] = [
+        (lambda p: p.city, ["Oslo", None, "", "Os"]),
+        (lambda p: p.age, [7, -7]),
+        (lambda p: (p.city, p.age), [("Oslo", 1), (None, 1), ("Oslo", 2)]),
+    ]
+    for group, firsts in cases:
+        plan = people.select(lambda p, group=group: (group(p), "x")).plan
+        keys = CheckedKeys(product(firsts, ["upper", "low", ""]))
+        apart = code_factors(keys, plan.type)
+        keys.factors = firsts, ["upper", "low", ""]
+        heads, tails = code_factors(keys, plan.type)
+        assert len(heads) == len(firsts)
+        assert [head + tail for head, tail in product(heads, tails)] == apart[0] == canonical_bytes_of(keys, plan.type)
 
 
 def test_nested_and_plain_values() -> None:

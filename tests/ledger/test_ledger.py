@@ -376,6 +376,22 @@ def test_answers_are_finite_floats_for_keys_of_bytes(ledger: Ledger, bad: tuple[
     assert ledger.answers("m") == {}
 
 
+def test_answers_of_heads_and_tails_are_stored_as_those_of_their_keys(ledger: Ledger) -> None:
+    ledger.debit({"m": "degrees", "n": "other"}, flat(edges=1))
+    heads, tails = [b"sc", b"sa", b"sbb"], [b"upper", b"low"]
+    keys, numbers = [head + tail for head in heads for tail in tails], [1.5, -0.0, 2.5, 3.5, 5e-324, 1e308]
+    assert ledger.store_together({"m": (heads, tails, numbers)}) == {"m": numbers}
+    assert [value.hex() for value in ledger.answers("m", keys).values()] == [value.hex() for value in numbers]
+    ledger.store_answers("n", dict(zip(keys, numbers, strict=True)))
+    one, other = [e.content for e in ledger.entries() if e.kind == "answers"]
+    assert one == other
+    later = ledger.store_together({"m": ([b"sd", b"sa"], tails, [7.0, 8.0, 9.0, 9.0])})
+    assert later == {"m": [7.0, 8.0, 2.5, 3.5]}, "the first answer stands"
+    for numbers in ([1.0], [1.0, 2.0, 3.0]):
+        with pytest.raises(LedgerError, match="nothing was stored"):
+            ledger.store_together({"m": ([b"se"], tails, numbers)})
+
+
 def test_many_answers(ledger: Ledger) -> None:
     ledger.debit({"m": "degrees"}, flat(edges=1))
     given = {i.to_bytes(8, "big"): i / 3 for i in range(50_000)}

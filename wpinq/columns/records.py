@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from operator import itemgetter
 from typing import Any
 
 from wpinq.expr.declarations import ID, INT_ID, STR_ID
 from wpinq.expr.types import BOOL, FLOAT, INT, ListOf, Scalar, TupleOf, Type, Weighted, physical
-from wpinq.expr.values import Value, order_key
-from wpinq.runtime.arrays import Integers
+from wpinq.expr.values import CheckedKeys, Value, order_key
+from wpinq.runtime.arrays import Floats, Integers
 
 
 def plain(type_: Type) -> Type:
@@ -216,24 +217,64 @@ def fetch(connection: Any, query: str, type_: Type, given: Any = ()) -> dict[Val
     return {record: result[record] for record in sorted(result, key=order_key)}
 
 
-def fetch_many(connection: Any, read_from: str, type_: Type, records: Sequence[Value]) -> dict[Value, Any]:
+class KeyWeights(Mapping[Value, float]):
+    """The weights of keys by their places; no key is hashed before one is looked up."""
+
+    def __init__(self, keys: Sequence[Value], places: Integers, weights: Floats) -> None:
+        self.of, self.places, self.weights = keys, places, weights
+
+    @cached_property
+    def _by_key(self) -> dict[Value, float]:
+        order = self.places.argsort()
+        found = map(self.of.__getitem__, self.places[order].tolist())
+        return dict(zip(found, self.weights[order].tolist(), strict=True))
+
+    def __getitem__(self, key: Value) -> float:
+        return self._by_key[key]
+
+    def __iter__(self) -> Iterator[Value]:
+        return iter(self._by_key)
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+
+def in_order(weights: Mapping[Value, Any], keys: Sequence[Value]) -> list[Any]:
+    """The weights of keys, in their order; absent records weigh nothing."""
+    if not isinstance(weights, KeyWeights) or weights.of is not keys:
+        return [*map(weights.get, keys, itertools.repeat(0.0))]
+    import numpy as np
+
+    found = np.zeros(len(keys))
+    found[weights.places] = weights.weights
+    held: list[Any] = found.tolist()
+    return held
+
+
+def fetch_many(connection: Any, read_from: str, type_: Type, records: Sequence[Value]) -> KeyWeights:
     """The weights of many records without lists, by a join with a table of them.
 
-    Their places are read back.
+    Their places are read back. Pairs are joined by their first fields and their second.
     """
     import numpy as np
 
-    leaves = zip(column_names(type_), leaf_types(type_), leaf_columns(type_, records), strict=True)
-    size = len(records)
-    arrays = {n: _column(iter(held), (leaf or BOOL).with_nullable(null), size) for n, (leaf, null), held in leaves}
-    create(connection, "wanted", type_)
-    load(connection, "wanted", arrays | {"w": np.arange(size, dtype=np.float64)})
-    on = " AND ".join(f"q.{name} IS NOT DISTINCT FROM k.{name}" for name in arrays) or "TRUE"
-    query = f"SELECT k.w AS place, q.w FROM {read_from} AS q JOIN wanted AS k ON {on} ORDER BY place"
-    found = connection.execute(query).fetchnumpy()
-    connection.execute("DROP TABLE wanted")
-    places = found["place"].astype(int).tolist()
-    return dict(zip(map(records.__getitem__, places), found["w"].tolist(), strict=True))
+    factors: Sequence[Sequence[Value]] = [records]
+    types: Sequence[Type] = [type_]
+    if isinstance(records, CheckedKeys) and records.factors is not None and isinstance(type_, TupleOf):
+        factors, types = records.factors, type_.elements
+    query, place, names = f"FROM {read_from} AS q", "0", iter(column_names(type_))
+    for i, (keys, kind) in enumerate(zip(factors, types, strict=True)):
+        leaves = zip(column_names(kind), leaf_types(kind), leaf_columns(kind, keys), strict=True)
+        size = len(keys)
+        arrays = {n: _column(iter(held), (leaf or BOOL).with_nullable(null), size) for n, (leaf, null), held in leaves}
+        create(connection, f"wanted{i}", kind)
+        load(connection, f"wanted{i}", arrays | {"w": np.arange(size, dtype=np.float64)})
+        on = " AND ".join(f"q.{next(names)} IS NOT DISTINCT FROM k{i}.{name}" for name in arrays) or "TRUE"
+        query, place = f"{query} JOIN wanted{i} AS k{i} ON {on}", f"{place} * {size} + k{i}.w"
+    found = connection.execute(f"SELECT {place} AS place, q.w {query}").fetchnumpy()
+    for i in range(len(factors)):
+        connection.execute(f"DROP TABLE wanted{i}")
+    return KeyWeights(records, found["place"].astype(int), found["w"])
 
 
 def fetch_rows(connection: Any, query: str, type_: Type) -> Integers:

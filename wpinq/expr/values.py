@@ -443,6 +443,39 @@ def _read(form: bytes, at: int, type_: types.Type) -> tuple[Value, int]:
     return tuple(items), at
 
 
+class CheckedKeys(tuple[Value, ...]):
+    """Keys that were checked against one type, and are not checked again.
+
+    Attributes
+    ----------
+    type : Type or None
+        That type.
+    factors : (sequence, sequence) or None
+        The first and the second fields, where the keys are all pairs of these, in order.
+    """
+
+    type: types.Type | None
+    factors: tuple[Sequence[Value], Sequence[Value]] | None = None
+
+
+def code_factors(keys: Sequence[Value], type_: types.Type) -> tuple[list[bytes], list[bytes]]:
+    """Heads and tails: the codes of the keys are each head with each tail, in order.
+
+    No head begins with another, for a canonical form shows where it ends.
+
+    Examples
+    --------
+    >>> from wpinq.expr.types import INT
+    >>> code_factors([7], INT)
+    ([b'i\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x07'], [b''])
+    """
+    if not isinstance(keys, CheckedKeys) or keys.factors is None:
+        return canonical_bytes_of(keys, type_), [b""]
+    assert isinstance(type_, types.TupleOf)
+    heads, tails = map(canonical_bytes_of, keys.factors, type_.elements)
+    return [*map(_tuple_head(type_).__add__, heads)], tails
+
+
 def canonical_bytes_of(values: Sequence[Value], type_: types.Type) -> list[bytes]:
     """The `canonical_bytes` of many canonical values, with each distinct part written once."""
     if isinstance(type_, types.ListOf):
@@ -450,14 +483,17 @@ def canonical_bytes_of(values: Sequence[Value], type_: types.Type) -> list[bytes
     if isinstance(type_, types.TupleOf) and type_.elements and values and None not in values:
         columns = [canonical_bytes_of([*map(itemgetter(i), values)], each) for i, each in enumerate(type_.elements)]
         return list(map(b"".join, zip(repeat(_tuple_head(type_)), *columns, strict=False)))
-    different = set(values)
+    different = dict.fromkeys(values)  # in their order: codes side by side in memory are sorted and joined sooner
     if type_ == types.STR and None not in different:
         texts = [value.encode("utf-8") for value in different]
         heads = {size: _str_head(size) for size in {*map(len, texts)}}
-        coded = dict(zip(different, [heads[len(text)] + text for text in texts], strict=True))
-        return list(map(coded.__getitem__, values))
-    plain = _BYTES.get(type_) if None not in different else None
-    known = dict(zip(different, map(plain or partial(canonical_bytes, type_=type_), different), strict=True))
+        codes = [heads[len(text)] + text for text in texts]
+    else:
+        plain = _BYTES.get(type_) if None not in different else None
+        codes = [*map(plain or partial(canonical_bytes, type_=type_), different)]
+    if len(codes) == len(values):
+        return codes
+    known = dict(zip(different, codes, strict=True))
     return list(map(known.__getitem__, values))
 
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from itertools import product
 from typing import Any, NoReturn
 
 from wpinq.errors import SessionError
 from wpinq.expr.values import Value, canonical_bytes_of, from_canonical_bytes
+from wpinq.kernel.ledger.debit import NewAnswers
 from wpinq.kernel.ledger.ledger import Ledger, StoredAnswers
 from wpinq.kernel.noisy_evaluation import NoisyEvaluator
 from wpinq.kernel.prepare import PreparedMeasurement, Protected, prepare_batch
@@ -129,18 +131,16 @@ class Releaser:
 
     def _first_answers(self, new: Mapping[str, PreparedMeasurement]) -> dict[str, list[float]]:
         """The first answers to measurements, by digest: drawn one by one, and stored together."""
-        drawn, codes = dict[str, StoredAnswers](), dict[str, list[bytes]]()
+        drawn = dict[str, NewAnswers]()
         try:
             for digest, each in new.items():
                 m = each.measurement
                 if m.domain is not None and m.listing is None:
                     noisy = self._evaluator.draw(each, m.domain, [])
-                    codes[digest] = m.sink.codes(m.domain, m.key_type)
-                    drawn[digest] = dict(zip(codes[digest], noisy, strict=True))
+                    drawn[digest] = (*m.sink.codes(m.domain, m.key_type), noisy)
         finally:  # also where a later one fails
-            replays = any(new[digest].replays for digest in drawn)
-            standing = self._ledger.store_together(drawn, durable=replays) if drawn else {}
-        return {digest: [*map(found.__getitem__, codes[digest])] for digest, found in standing.items()}
+            standing = self._ledger.store_together(drawn, durable=any(new[d].replays for d in drawn)) if drawn else {}
+        return standing
 
     def _release(
         self, prepared: PreparedMeasurement, found: list[float] | None, analyst: str | None
@@ -181,7 +181,7 @@ class Releaser:
     def _stored(self, prepared: PreparedMeasurement, keys: tuple[Value, ...]) -> list[float]:
         """The stored numbers for some keys; those that there are none for are drawn."""
         sink = prepared.measurement.sink
-        codes, stored = sink.codes(keys, prepared.measurement.key_type), StoredAnswers()
+        codes, stored = [*map(b"".join, product(*sink.codes(keys, prepared.measurement.key_type)))], StoredAnswers()
         while not stored.keys() >= {*codes}:
             listings = self._ledger.listings(prepared.digest)
             stored = self._ledger.answers(prepared.digest, codes)

@@ -67,8 +67,8 @@ class NoisyChoice(Sink):
         """The place of the chosen candidate: one number, whatever the number of keys."""
         return [float(select(self.scores(output, keys), scales[0], random))]
 
-    def codes(self, keys: Sequence[Value], type_: Type) -> list[bytes]:
-        return [_CODE]
+    def codes(self, keys: Sequence[Value], type_: Type) -> tuple[list[bytes], list[bytes]]:
+        return [_CODE], [b""]
 
     def answers(self, drawn: Sequence[float], keys: int) -> NDArray[np.float64]:
         values = np.zeros(keys)

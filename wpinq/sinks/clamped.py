@@ -190,7 +190,7 @@ class NoisySum(ClampedSink):
 #: The records that carry the two shares.
 ENDS = ("upper", "lower")
 
-#: Into how many cells the means are cut, where an interval ends: between them its bound is a chord.
+#: Into how many cells, a power of two, the means are cut, where an interval ends: between them its bound is a chord.
 _CELLS = 1024
 
 
@@ -254,18 +254,16 @@ def interval_of_ends(upper: Floats, lower: Floats, scale: float, confidence: flo
 
 def _low_end(upper: Floats, lower: Floats, scale: float, confidence: float) -> Floats:
     """The least share that passes on its upper side, in each group."""
-    nodes, bounds = np.linspace(0.0, 1.0, _CELLS + 1), _bounds(confidence) * scale
+    bounds = _bounds(confidence) * scale
 
     def excess(place: Any) -> Floats:
-        found: Floats = (1.0 - nodes[place]) * upper - nodes[place] * lower - bounds[place]
+        node = place / _CELLS  # exactly
+        found: Floats = (1.0 - node) * upper - node * lower - bounds[place]
         return found
 
-    first = np.zeros(np.shape(upper), dtype=np.int64)  # in excess, or 0
-    last = np.full(np.shape(upper), _CELLS)
-    for _ in range(_CELLS.bit_length()):
-        middle = (first + last) // 2
-        fails = excess(middle) > 0
-        first, last = np.where(fails, middle, first), np.where(fails, last, middle)
+    first, step = np.zeros(np.shape(upper), dtype=np.int64), _CELLS  # in excess, or 0
+    while step := step // 2:
+        first += step * (excess(first + step) > 0)
     before, after = excess(first), excess(np.minimum(first + 1, _CELLS))
     along = np.clip(before / np.where(after < before, before - after, 1.0), 0.0, 1.0)  # the zero of a linear function
     found = (first + np.where(after > 0, 1.0, along)) / _CELLS

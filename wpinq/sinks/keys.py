@@ -16,16 +16,10 @@ from wpinq.columns.records import column_names
 from wpinq.data.layout import plain
 from wpinq.errors import PlanError, described, described_key
 from wpinq.expr.types import INT, INT_MAX, INT_MIN, STR, TupleOf, Type
-from wpinq.expr.values import UnfitValue, Value, check_canonical, normalize, normalize_all, order_key
+from wpinq.expr.values import CheckedKeys, UnfitValue, Value, check_canonical, normalize, normalize_all, order_key
 from wpinq.plan.format import Json, value_from_json, value_to_json
 
 # Public keys that are given one by one, checked against the type of a plan's records.
-
-
-class CheckedKeys(tuple[Value, ...]):
-    """Keys that were checked against one type, and are not checked again."""
-
-    type: Type | None
 
 
 def check_domain(keys: Iterable[object], type_: Type, *, canonical: bool = False) -> tuple[Value, ...]:

@@ -10,16 +10,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from fractions import Fraction
-from itertools import repeat
 from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wpinq.columns.records import in_order
 from wpinq.engines.contract import RankWeights, WantedRanges
 from wpinq.errors import AnswersError, PlanError
 from wpinq.expr.types import Type
-from wpinq.expr.values import Value, canonical_bytes_of
+from wpinq.expr.values import Value, code_factors
 from wpinq.noise.epsilon_text import format_epsilon, format_factor, format_times
 from wpinq.noise.exact_bernoulli import RandomBytes
 from wpinq.noise.noise_distributions import half_width
@@ -181,9 +181,9 @@ class Sink(ABC):
 
     # --- answers ------------------------------------------------------------------------------------------------------
 
-    def codes(self, keys: Sequence[Value], type_: Type) -> list[bytes]:
-        """The codes under which a ledger remembers drawn numbers."""
-        return canonical_bytes_of(keys, type_)
+    def codes(self, keys: Sequence[Value], type_: Type) -> tuple[list[bytes], list[bytes]]:
+        """The codes under which a ledger remembers drawn numbers: each head with each tail."""
+        return code_factors(keys, type_)
 
     def answers(self, drawn: Sequence[float], keys: int) -> NDArray[np.float64]:
         """The answers for a number of keys, from the numbers that were drawn for them."""
@@ -301,5 +301,4 @@ def register(sink: S) -> S:
 
 def gathered(sink: Sink, output: Output, keys: Sequence[Value]) -> Sequence[Any]:
     """The weights of keys in units of the sink's scale; absent records weigh nothing."""
-    weights = output.weights(keys)
-    return sink.in_units([*map(weights.get, keys, repeat(0.0))])
+    return sink.in_units(in_order(output.weights(keys), keys))

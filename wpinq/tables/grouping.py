@@ -20,7 +20,7 @@ from wpinq.expr.declare import Column
 from wpinq.expr.nodes import Constant, Expr, Lambda
 from wpinq.expr.trace import RecordFunction, Symbol, UserFunction, as_function, lift, trace
 from wpinq.expr.types import ListOf, TupleOf, Type, physical
-from wpinq.expr.values import Value, presenter
+from wpinq.expr.values import CheckedKeys, Value, presenter
 from wpinq.functions import map as map_elements
 from wpinq.measure.measurement import check_domain
 from wpinq.plan.construct import construct
@@ -28,7 +28,7 @@ from wpinq.plan.node import Node
 from wpinq.plan.operators import Select
 from wpinq.plan.properties import plan_properties
 from wpinq.sinks.count_above import Listing, listing_of
-from wpinq.sinks.keys import CheckedKeys, GivenKeys, KeyDomain, ProductKeys, key_domain, product as product_of
+from wpinq.sinks.keys import GivenKeys, KeyDomain, ProductKeys, key_domain, product as product_of
 
 # --- functions of records by the names of columns ---------------------------------------------------------------------
 
@@ -217,7 +217,7 @@ class Groups:
         if len(parts) == 1 and isinstance(parts[0], str):  # the label of a part that is alone
             return keys
         made = CheckedKeys(product(keys, parts))
-        made.type = type_
+        made.type, made.factors = type_, (keys, parts)
         return made
 
     def listed(self, least: object) -> Groups:

@@ -11,12 +11,14 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import operator
 import re
 import struct
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
+from itertools import product, repeat
 from typing import Any
 
 from wpinq.errors import BudgetExceeded, LedgerError, SourceExhausted
@@ -251,6 +253,15 @@ _LENGTH, _DOUBLE = struct.Struct(">Q"), struct.Struct(">d")
 _LARGEST = 2**28
 
 
+#: Heads and tails of keys (`expr.values.code_factors`), and the number drawn for each head with each tail, in order.
+NewAnswers = tuple[list[bytes], list[bytes], list[float]]
+
+
+def one_by_one(answers: Mapping[bytes, float]) -> NewAnswers:
+    """Answers to keys that have nothing in common."""
+    return [*answers], [b""], [*answers.values()]
+
+
 @dataclass(slots=True)
 class Stored:
     """All that was stored of a measurement, up to an entry.
@@ -291,28 +302,31 @@ class Stored:
             self.listings += [json.dumps(content["listing"])] if "listing" in content else []
             self.last = Head(entry, chained)
 
-    def add(
-        self, transaction: Transaction, measurement: str, answers: Mapping[bytes, float], more: dict[str, Any]
-    ) -> None:
-        """Append those answers that are new, as one entry unless they are very large.
+    def add(self, transaction: Transaction, measurement: str, new: NewAnswers, more: dict[str, Any]) -> list[float]:
+        """Append those answers that are new, and return the numbers that stand.
 
-        Without new answers and `more`, none is appended. Entries can be undone until they are committed, so the answers
-        are not in this object until they are read again.
+        They are one entry unless they are very large. Without new answers and `more`, none is appended. Entries can be
+        undone until they are committed, so the answers are not in this object until they are read again.
 
         Raises
         ------
         LedgerError
-            Where one is no finite float, or a key no bytes.
+            Where one is no finite float, a key no bytes, or there are not as many of both.
         """
-        floats = all(issubclass(kind, float) for kind in set(map(type, answers.values())))
-        if not floats or set(map(type, answers)) - {bytes} or not all(map(math.isfinite, answers.values())):
+        heads, tails, numbers = new
+        fit = len(numbers) == len(heads) * len(tails) and all(issubclass(kind, float) for kind in {*map(type, numbers)})
+        if not fit or set(map(type, heads)) - {bytes} or not all(map(math.isfinite, numbers)):
             raise LedgerError("answers are finite floats for keys of bytes: nothing was stored")
-        new = {key: value for key, value in answers.items() if key not in self.answers} if self.answers else answers
-        pieces = [*_pieces(new)] or [(0, b"")] * bool(more)
+        if self.answers:
+            drawn = dict(zip(map(b"".join, product(heads, tails)), numbers, strict=True))
+            numbers = [*map(self.answers.get, drawn, numbers)]
+            new = one_by_one({key: number for key, number in drawn.items() if key not in self.answers})
+        pieces = [*_pieces(*new)] or [(0, b"")] * bool(more)
         for left, (count, packed) in zip(reversed(range(len(pieces))), pieces, strict=True):
             content = {"count": count, "digest": digest(packed)} | ({} if left else more)
             entry = append(transaction, ANSWERS, measurement, 0, content)
             transaction.execute("INSERT INTO answers VALUES (?, ?, ?)", (measurement, entry, packed))
+        return numbers
 
 
 def digest(packed: bytes) -> str:
@@ -320,26 +334,22 @@ def digest(packed: bytes) -> str:
     return hashlib.sha256(packed).hexdigest()
 
 
-def _pieces(answers: Mapping[bytes, float]) -> Iterator[tuple[int, bytes]]:
-    """The number and packed answers of each entry, by key; one entry unless they are very large."""
-    keys = sorted(answers)
-    many = max(1, _LARGEST // (_LENGTH.size + max(map(len, keys), default=0) + _DOUBLE.size))
-    for start in range(0, len(keys), many):
-        piece = keys[start : start + many]
-        yield len(piece), pack(answers, piece)
-
-
-def pack(answers: Mapping[bytes, float], keys: Sequence[bytes]) -> bytes:
-    """Answers in the order of `keys`, packed as bytes.
+def _pieces(heads: list[bytes], tails: list[bytes], numbers: list[float]) -> Iterator[tuple[int, bytes]]:
+    """The number and packed answers of each entry, by key; one entry unless they are very large.
 
     Each has the size of its key in 8 bytes, the key, and the 8 bytes of the double, all big-endian. A REAL column would
-    turn -0.0 into 0.0.
+    turn -0.0 into 0.0. The answers of a head are packed at once.
     """
-    sizes, written = [*map(len, keys)], [b""] * 3 * len(keys)
-    lengths = {size: _LENGTH.pack(size) for size in set(sizes)}
-    written[::3], written[1::3] = map(lengths.__getitem__, sizes), keys
-    written[2::3] = map(_DOUBLE.pack, map(answers.__getitem__, keys))
-    return b"".join(written)
+    order = sorted(range(len(heads)), key=heads.__getitem__)
+    heads, columns = [heads[place] for place in order], []
+    sizes = [*map(len, heads)]
+    for tail, column in sorted((tail, numbers[place :: len(tails)]) for place, tail in enumerate(tails)):
+        columns += [map(len(tail).__add__, sizes), heads, repeat(tail), map(column.__getitem__, order)]
+    packers = {n: struct.Struct(">" + "".join(f"Q{n}s{len(t)}sd" for t in sorted(tails))).pack for n in set(sizes)}
+    rows = [*map(operator.call, map(packers.__getitem__, sizes), *columns)]
+    many = max(1, _LARGEST // max(map(len, rows), default=1))
+    for start in range(0, len(rows), many):
+        yield len(rows[start : start + many]) * len(tails), b"".join(rows[start : start + many])
 
 
 def unpack(packed: bytes) -> dict[bytes, float]:

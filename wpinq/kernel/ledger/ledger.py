@@ -18,7 +18,7 @@ from wpinq.errors import LedgerError
 from wpinq.kernel.ledger import accounts, chain
 from wpinq.kernel.ledger.accounts import MARK, Account, PartsOf, Price, Pricing, check_text
 from wpinq.kernel.ledger.chain import CURATOR, Entry, Head, Transaction
-from wpinq.kernel.ledger.debit import Payer, Stored, debit
+from wpinq.kernel.ledger.debit import NewAnswers, Payer, Stored, debit, one_by_one
 from wpinq.kernel.ledger.postgres import LedgerURL, PostgresStore
 from wpinq.kernel.ledger.series import OF_SERIES, open_for_analysts
 from wpinq.kernel.ledger.store import SQLiteStore
@@ -434,27 +434,26 @@ class Ledger:
         LedgerError
             When the measurement was never debited, or a value is not a finite float. Nothing is stored.
         """
-        return self.store_together({measurement: answers}, listings, durable).get(measurement)
+        standing = self.store_together({measurement: one_by_one(answers)}, listings, durable)
+        return dict(zip(answers, standing[measurement], strict=True)) if standing else None
 
     def store_together(
-        self, drawn: Mapping[str, Mapping[bytes, float]], listings: int = 0, durable: bool = True
-    ) -> dict[str, StoredAnswers]:
+        self, drawn: Mapping[str, NewAnswers], listings: int = 0, durable: bool = True
+    ) -> dict[str, list[float]]:
         """Store the answers of several measurements as `store_answers` does, in one transaction.
 
         Returns
         -------
         dict
-            Digest -> the answers that stand; without those of a measurement with further listings by now.
+            Digest -> the numbers that stand, in order; without those of a measurement with further listings by now.
         """
 
-        def standing(transaction: Transaction) -> dict[str, StoredAnswers]:
-            found = dict[str, StoredAnswers]()
-            for measurement, answers in drawn.items():
+        def standing(transaction: Transaction) -> dict[str, list[float]]:
+            found = dict[str, list[float]]()
+            for measurement, new in drawn.items():
                 stored = self._paid_for(transaction, measurement)
                 if len(stored.listings) == listings:
-                    stored.add(transaction, measurement, answers, {})
-                    before = answers.keys() & stored.answers.keys() if stored.answers else ()
-                    found[measurement] = {**answers, **{key: stored.answers[key] for key in before}}
+                    found[measurement] = stored.add(transaction, measurement, new, {})
             return found
 
         return self._store.write(standing, durable)
@@ -485,7 +484,7 @@ class Ledger:
         def added(transaction: Transaction) -> None:
             stored = self._paid_for(transaction, measurement)
             if (len(stored.listings), len(stored.answers)) == (listings, answers):
-                stored.add(transaction, measurement, rows, {"listing": dict(listing)})
+                stored.add(transaction, measurement, one_by_one(rows), {"listing": dict(listing)})
 
         self._store.write(added)
 

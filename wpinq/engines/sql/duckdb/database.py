@@ -325,7 +325,7 @@ class Database(SqlEngine):
             compiled = plan.program()
             run(compiled, tables, work.announcer())
             query = in_ranges(compiled.output if work.in_rows else compiled.query, compiled.type, work.within)
-            output = (fetch_rows if work.in_rows else fetch)(connection, query, compiled.type)
+            output: Any = (fetch_rows if work.in_rows else fetch)(connection, query, compiled.type)
             tables.release(compiled.reads)
         else:
             output = query_keys(tables, plan, work.keys, work.announcer(), batch, work.plain)

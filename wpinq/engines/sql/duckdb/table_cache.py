@@ -39,13 +39,15 @@ _NARROWING = re.compile(r"\$(values|null|low|high)(\d+)")
 _TEXT = re.compile(r"'[^']*'")
 
 
-def fetch_keys(connection: Any, read_from: str, type_: Type, keys: Sequence[Value], narrowed: bool = False) -> Weights:
+def fetch_keys(
+    connection: Any, read_from: str, type_: Type, keys: Sequence[Value], narrowed: bool = False
+) -> Mapping[Value, Any]:
     """The weights of some records, by a semi-join with a table of their keys.
 
     Nulls are found as values are. One record, the most frequent case, takes no join, nor do a few that lie in one
     column. A narrowed query takes the keys as parameters (see `key_pushdown`).
     """
-    records = [key for key in keys if key is not None or type_.nullable]
+    records = keys if type_.nullable or None not in keys else [key for key in keys if key is not None]
     if not records:
         return {}
     if len(records) > FEW and not has_lists(type_):
@@ -333,7 +335,7 @@ class TableCache:
         self._queries.update(made)
         return written_out(compiled, kept) or compiled
 
-    def at_keys(self, result: Result, type_: Type, keys: Sequence[Value]) -> Weights:
+    def at_keys(self, result: Result, type_: Type, keys: Sequence[Value]) -> Mapping[Value, Any]:
         """The weights of some records in a result.
 
         A small result is read once, for all requests after the first.
@@ -425,7 +427,7 @@ def query_keys(
     on_step: Callable[[str], None],
     batch: Batch | None,
     plain: bool,
-) -> Weights:
+) -> Mapping[Value, Any]:
     """The weights of some records.
 
     Parameters
@@ -449,7 +451,7 @@ def query_keys(
     before = tables.count_query(of_plan)
     few = len(keys) <= FEW and before < QUERIES_BEFORE_STORING and plan.program().grows
     compiled = replace(plan, keyed=few).program()
-    output: Weights = {}
+    output: Mapping[Value, Any] = {}
     alike = batch.alike(plan.root, "rows") if batch is not None else []
     if not keys and len(alike) < 2:
         _try(tables, compiled)

@@ -12,6 +12,10 @@ rows each image of the column is that column of another table with the same rows
 that hold it and an image of it are filtered by that, stored, and joined first. So what grows is joined at the vertex
 that has few partners that come after it: at most `√m` in a graph of m edges, whatever its degrees.
 
+**Both directions.** Let all tables be one that is mirrored. The reverses of all rows may then give the same, and leave
+the first column of the orbit: around a triangle, the other way. Of two such choices, one is made, in which the second
+column is less than its image, and adds the weights of both.
+
 **What breaks the symmetry.** Images of conditions `NOT x = y` that the block does not have (two paths that meet in a
 triangle need not say that all three vertices differ) are added, and so is that the column differs from its images. What
 that leaves out is made as it was, a block for each such pair that is equal; x and y must be columns of one table, whose
@@ -26,7 +30,7 @@ only the order of the sum changes, which does not show. So all bits stay, and th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, permutations
 
@@ -239,8 +243,7 @@ def _with_lookups(script: Script, block: b.Block, to: dict[str, str]) -> tuple[b
     keys: dict[str, list[t.SqlTerm]] = {}
     for alias, table in block.tables:
         if table.lookup:
-            (key,) = table.keys
-            held = [core.get(find(term)) for term in table.at(alias) if term.text in key]
+            held = [core.get(find(term)) for term in _key(alias, table)]
             if None in held:
                 return None
             keys[alias] = [term for term in held if term is not None]
@@ -260,6 +263,12 @@ def _with_lookups(script: Script, block: b.Block, to: dict[str, str]) -> tuple[b
             left.append(added)
         to[alias] = at[place]
     return (block, to) if len(set(to.values())) == len(block.tables) else None
+
+
+def _key(alias: str, lookup: b.SqlTable) -> list[t.SqlTerm]:
+    """The columns of a lookup's one key."""
+    (key,) = lookup.keys
+    return [term for term in lookup.at(alias) if term.text in key]
 
 
 def _covers(block: b.Block, lookup: b.SqlTable, key: list[t.SqlTerm]) -> bool:
@@ -321,6 +330,12 @@ def _parts(script: Script, block: b.Block) -> list[b.Addend]:
         weights.append(found.image(weights[-1]))
     condition = t.both([found.block.condition, *missing])
     first = replace(found.block, tables=_from_first(script, found), condition=condition)
+    reverse = _reversal(replace(found.block, condition=condition), found.orbit)
+    if reverse is not None:
+        ends = found.orbit[1], reverse(found.orbit[1])
+        held = [places(found.block, alias, table, *ends) for alias, table in core_tables(found.block)]
+        less = [t.call("less", *pair) for pair in (ends, *held) if pair]  # in one table, which is filtered so, too
+        first, weights = b.restricted(first, t.both(less)), [*weights, *map(reverse, weights)]
     parts: list[b.Addend] = [(first, tuple(weights))]
     for number, unequal in enumerate(missing):
         (equality,) = unequal.arguments
@@ -328,6 +343,34 @@ def _parts(script: Script, block: b.Block) -> list[b.Addend]:
         rest = replace(block, tables=_from_loops(script, block, equality), condition=condition)
         parts.append((rest, (block.weight,)))
     return parts
+
+
+def _reversal(block: b.Block, orbit: tuple[t.SqlTerm, ...]) -> Image | None:
+    """A term, read from the reverses of all rows, under which a block gives the same.
+
+    Of an orbit the first column stays and the second goes to another; done twice, all do what they did.
+    """
+    core, find = core_tables(block), b.classes(block)
+    if any(not table.mirrored or len(table.columns) != 2 or table != core[0][1] for _, table in core):
+        return None
+    keys = {alias: (table, [*map(find, _key(alias, table))]) for alias, table in block.tables if table.lookup}
+    at = {(table, *key): alias for alias, (table, key) in keys.items()}
+    beside = [c for alias, (table, _) in keys.items() for c in (*table.at(alias), t.column(alias, "w", False))]
+    parts, forms, held = t.conjuncts(block.condition), NormalForms(find), {*map(find, orbit)}
+    said = {forms.number(part) for part in parts}
+    for chosen in permutations(alias for alias, _ in core):
+        to = {alias: other for (alias, _), other in zip(core, chosen, strict=True)}
+        crossed = {one: other for alias, table in core for one, other in _crossed(table, alias, to[alias]).items()}
+        turned = {find(one): find(other) for one, other in crossed.items()}
+        to |= {alias: at.get((table, *map(turned.get, key)), alias) for alias, (table, key) in keys.items()}
+        image = t.substitute((crossed | {c: t.column(to[c.scope], c.text, c.nullable) for c in beside}).get)
+        stay = [turned[find(column)] == find(column) for column in orbit[:2]]
+        if stay != [True, False] or {*map(turned.get, held)} != held or any(to[to[alias]] != alias for alias in to):
+            continue
+        kept = all(forms.number(image(leaf)) == forms.number(leaf) for leaf in t.leaves(block.output))
+        if kept and all(_holds(image(part), find) or forms.number(image(part)) in said for part in parts):
+            return image
+    return None
 
 
 def _from_first(script: Script, found: Automorphism) -> b.JoinedTables:
@@ -352,7 +395,8 @@ def _ordered(
 ) -> b.SqlTable:
     """The rows of a table in which one column comes before others.
 
-    Of a mirrored table, those of the second column are those of the first, read the other way.
+    Of a mirrored table, those of the second column are those of the first, read the other way. These are made of the
+    rows `x < y` alone, each turned where y comes first: half as many look up the numbers of their values.
     """
     columns = table.at(first.scope)
     if table.mirrored and [*later, first] == columns:
@@ -363,10 +407,14 @@ def _ordered(
     lookups = {script.alias(): value for value in (first, *later)}
     conditions = [condition for alias, value in lookups.items() for condition in b.matches(counts, alias, [value])]
     least, *numbers = [t.column(alias, "n", False) for alias in lookups]
+    tables = ((first.scope, table), *((alias, counts) for alias in lookups))
+    if table.mirrored and [first, *later] == columns and not later[0].nullable:
+        turned = t.call("less", numbers[0], least)
+        shown = [t.call("where", turned, *later, first), t.call("where", turned, first, *later)]
+        return _filtered(script, table, tables, t.both([*conditions, t.call("less", first, *later)]), shown)
     for value, number in zip(later, numbers, strict=True):
         tie = t.call("equal", least, number)
         conditions.append(t.call("where", tie, t.call("less", first, value), t.call("less", least, number)))
-    tables = ((first.scope, table), *((alias, counts) for alias in lookups))
     return _filtered(script, table, tables, t.both(conditions))
 
 
@@ -384,14 +432,15 @@ def _from_loops(script: Script, block: b.Block, equality: t.SqlTerm) -> b.Joined
     return ((alias, loops), *(item for item in block.tables if item[0] != alias))
 
 
-def _filtered(script: Script, table: b.SqlTable, tables: b.JoinedTables, condition: t.SqlTerm) -> b.SqlTable:
-    """Some rows of the first of some tables, stored."""
+def _filtered(
+    script: Script, table: b.SqlTable, tables: b.JoinedTables, condition: t.SqlTerm, record: Sequence[t.SqlTerm] = ()
+) -> b.SqlTable:
+    """Some rows of the first of some tables, stored; with another record where that is given."""
     alias, _ = tables[0]
-    shown = table.at(alias)
-    if table.weight is None:
-        shown.append(t.column(alias, "w", False))
+    weight = [t.column(alias, "w", False)] * (table.weight is None)
+    shown = [*(record or table.at(alias)), *weight]
     block = b.Block(tables, condition, t.RecordShape(None, ()), shown[0])
-    query = script.emitter.select(block, shown, [term.text for term in shown])
+    query = script.emitter.select(block, shown, [term.text for term in (*table.at(alias), *weight)])
     return replace(table, source=script.table(query, [held.source for _, held in tables]), mirrored=False)
 
 
@@ -450,7 +499,7 @@ def _crossed(table: b.SqlTable, one: str, other: str) -> dict[t.SqlTerm, t.SqlTe
     """The columns of a table under an alias, each with the one that it goes to under another."""
     (left, nullable), (right, _) = table.columns
     pairs = ((left, right), (right, left), ("w", "w"))
-    return {t.column(one, own, nullable): t.column(other, to, nullable and own != "w") for own, to in pairs}
+    return {t.column(one, own, null := nullable and own != "w"): t.column(other, to, null) for own, to in pairs}
 
 
 def _holds(part: t.SqlTerm, find: Callable[[t.SqlTerm], t.SqlTerm]) -> bool:
