@@ -53,7 +53,7 @@ from wpinq.sinks.graph_counts import COUNT as COUNTED, TriangleCount
 # that. Its normal approximation is moved so that its median is the estimate: the exponential of a draw mixes degrees
 # more than the estimate does.
 
-CURVES = "smoothing bias in the estimated degrees"
+CURVES = "smoothing bias in the estimated degrees, or closed wedges that an edge has no room for"
 MIXED = "smoothing bias in the estimated degree mixing"
 _DRAWS, _FIELD_DRAWS, _NULL_DRAWS = 400, 200, 50_000
 #: Proposed for each curve that is drawn, from Student's distribution of so many degrees of freedom.
