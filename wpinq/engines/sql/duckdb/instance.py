@@ -165,7 +165,7 @@ class DryRun:
         batch = Batch(roots) if len(roots) > 1 and rewrites is REWRITES else None
         try:
             for root in roots:
-                plan = Plan(root, rewrites) if batch is None else batch.plan(root)
+                plan = Plan(root, rewrites, alone=True) if batch is None else batch.plan(root)
                 check_nesting(plan)
                 declared = sources([root])
                 for name, table in source_tables(root).items():

@@ -37,6 +37,7 @@ FEW = 64
 _ENDS = {"low": min, "high": max}
 _NARROWING = re.compile(r"\$(values|null|low|high)(\d+)")
 _TEXT = re.compile(r"'[^']*'")
+_NONZERO = re.compile(r"\ASELECT \* FROM \((.*)\) WHERE w <> 0\Z", re.DOTALL)
 
 
 def fetch_keys(connection: Any, read_from: str, type_: Type, keys: Sequence[Value], narrowed: bool = False) -> Weights:
@@ -263,9 +264,10 @@ class TableCache:
         """Store the output of a program whose tables were made, unless it is one of them."""
         held = Result(self._sources(compiled.reads))
         if not compiled.grows and all(self._is_small(table) for table in compiled.reads):
-            found = fetch(self.connection, f"{compiled.output} LIMIT {KEPT_RECORDS + 1}", compiled.type)
+            with_zeros = _NONZERO.sub(r"\1", compiled.output)  # a query less for DuckDB to plan
+            found = fetch(self.connection, f"{with_zeros} LIMIT {KEPT_RECORDS + 1}", compiled.type)
             if len(found) <= KEPT_RECORDS:
-                held.hold(found, self.room)
+                held.hold({record: weight for record, weight in found.items() if weight}, self.room)
         if held.weights is None and compiled.table is None:
             held.table = held.read_from = table_name(compiled.output)
             self.create(SqlStatement(compiled.steps[-1][0], compiled.output, held.table, compiled.reads), True)
@@ -302,9 +304,7 @@ class TableCache:
         With `tried`, the statement is but run as a test.
         """
         similar = plans[0].program().similar
-        whole = (
-            None if self.count_query(similar) else in_one(plans)
-        )  # once for a batch, and not again where it is large
+        whole = None if self.count_query(similar) else in_one(plans)  # once for a batch, not again where it is large
         if whole is not None and tried:
             _try(self, whole)
         if whole is None or tried:
