@@ -19,6 +19,7 @@ from collections.abc import Callable, Container, Hashable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
+from operator import is_not
 
 from wpinq.columns.records import column_names, column_types, has_lists
 from wpinq.engines.sql.blocks import Relation, Reuse, SqlTable, column_list, grows
@@ -181,9 +182,8 @@ def _narrowed(script: Script, result: Relation) -> tuple[str, SqlTable] | None:
 
 def _order(script: Script, type_: Type) -> str:
     """The clause that puts an output in canonical order, where SQL can."""
-    sorts = script.emitter.dialect.sorts and not has_lists(type_)
-    keys = [f"{name} NULLS FIRST" for name in column_names(type_)] if sorts else []
-    return f" ORDER BY {', '.join(keys)}" if keys else ""
+    names = column_names(type_) if script.emitter.dialect.sorts and not has_lists(type_) else ()
+    return " ORDER BY " * bool(names) + ", ".join(f"{name} NULLS FIRST" for name in names)
 
 
 def _table(source: str) -> str:
@@ -265,7 +265,7 @@ class Compiled:
         other numbers are no lengths, places or types.
         """
         queries, names = [*(statement.query for statement in self.statements), self.output], dict[str, str]()
-        text = ";".join(sql if _LENGTHS.search(sql) else "0".join(numbers_apart(sql)[0]) for sql in queries)
+        text = ";".join(sql if _LENGTHS.search(sql) else _without_numbers(sql) for sql in queries)
         return _TABLES.sub(lambda found: names.setdefault(found[0], f"t{len(names)}"), _CONSTANTS.sub("", text))
 
     @cached_property
@@ -298,8 +298,11 @@ def numbers_apart(sql: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     (("SELECT 'CAST(1 AS BIGINT)' WHERE c0 % ", ' < CAST(', ' AS BIGINT)'), ('7', '-2'))
     """
     numbers = [each[1] for each in _NUMBERS.finditer(sql) if each[1]]
-    apart = _NUMBERS.sub(lambda each: each[0].removesuffix(each[1]) + "\0" if each[1] else each[0], sql)
-    return tuple(apart.split("\0")), tuple(numbers)
+    return tuple(_without_numbers(sql).split("\0")), tuple(numbers)
+
+
+def _without_numbers(sql: str) -> str:
+    return _NUMBERS.sub(lambda each: each[0].removesuffix(each[1]) + "\0" if each[1] else each[0], sql)
 
 
 @lru_cache(maxsize=64)
@@ -386,10 +389,11 @@ def with_constants(function: Lambda, constants: Mapping[Constant, Constant]) -> 
     """The core of a function with other constants."""
     done: dict[Expr, Expr] = {**constants}
     for each in walk(function.core):
-        if isinstance(each, Call):
-            done[each] = replace(each, arguments=tuple(map(done.__getitem__, each.arguments)))
-        elif isinstance(each, Lambda):
-            done[each] = replace(each, body=done[each.body])
+        parts = tuple([done[part] for part in each.children])
+        if isinstance(each, Call) and any(map(is_not, parts, each.children)):
+            done[each] = Call(each.type, each.name, parts, each.attributes)
+        elif isinstance(each, Lambda) and parts[0] is not each.body:
+            done[each] = Lambda(each.type, each.level, each.parameters, *parts)
         done.setdefault(each, each)
     return done[function.core]
 
@@ -402,7 +406,8 @@ def _marked(root: Node) -> tuple[bytes, dict[Constant, Constant], Callable[[], N
     put = dict(zip(held, marks, strict=True))
 
     def changed(operator: Operator) -> Operator:
-        given = {name: with_constants(value, put) for name, value in operator.arguments() if isinstance(value, Lambda)}
+        functions = {name: value for name, value in operator.arguments() if isinstance(value, Lambda)}
+        given = {name: new for name, old in functions.items() if (new := with_constants(old, put)) is not old}
         return replace(operator, **given) if given else operator
 
     def digest(node: Node, inputs: list[bytes]) -> bytes:

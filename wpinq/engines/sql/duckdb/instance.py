@@ -172,7 +172,7 @@ class DryRun:
                     self._stand(table, declared[name])
                 if batch is not None:
                     batch.begin(root)
-                query_keys(self._tables, plan, (), _untold, batch, False)
+                query_keys(self._tables, plan, (), None, batch, False)
         except PlanError:
             return False
         finally:
@@ -188,10 +188,6 @@ class DryRun:
             unload(self._tables.connection, table, NOTHING)
         load(self._tables.connection, table, source, NOTHING)
         self._standing[table] = source
-
-
-def _untold(step: str) -> None:
-    """Nobody is told the steps."""
 
 
 _SETTINGS = {

@@ -20,7 +20,7 @@ from typing import Any
 
 from wpinq.columns.records import column_names, column_types, fetch, fetch_many, has_lists, leaf_columns, read_rows
 from wpinq.columns.unlinked_file import bytes_of
-from wpinq.engines.contract import at_keys
+from wpinq.engines.contract import OnStep, at_keys
 from wpinq.engines.sql.compile import Compiled, Plan, in_one, written_out
 from wpinq.engines.sql.dialect import DUCKDB
 from wpinq.engines.sql.engine import Batch, run
@@ -296,9 +296,7 @@ class TableCache:
         self._set_last(statement.creates)
         return self.results[of_plan]
 
-    def keep_similar(
-        self, of_plan: Hashable, plans: tuple[Plan, ...], on_step: Callable[[str], None], tried: bool
-    ) -> Result | None:
+    def keep_similar(self, of_plan: Hashable, plans: tuple[Plan, ...], on_step: OnStep, tried: bool) -> Result | None:
         """Hold the outputs of similar plans in Python, and return the result of one of them.
 
         With `tried`, the statement is but run as a test.
@@ -422,7 +420,7 @@ def query_keys(
     tables: TableCache,
     plan: Plan,
     keys: Sequence[Value],
-    on_step: Callable[[str], None],
+    on_step: OnStep,
     batch: Batch | None,
     plain: bool,
 ) -> Weights:
