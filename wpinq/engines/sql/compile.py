@@ -387,7 +387,7 @@ def parameters(root: Node) -> list[Constant]:
 
 def with_constants(function: Lambda, constants: Mapping[Constant, Constant]) -> Expr:
     """The core of a function with other constants."""
-    done: dict[Expr, Expr] = {**constants}
+    done: dict[Expr, Expr] = dict(constants.items())
     for each in walk(function.core):
         parts = tuple([done[part] for part in each.children])
         if isinstance(each, Call) and any(map(is_not, parts, each.children)):
@@ -399,21 +399,21 @@ def with_constants(function: Lambda, constants: Mapping[Constant, Constant]) -> 
 
 
 @lru_cache(maxsize=64)
-def _marked(root: Node) -> tuple[bytes, dict[Constant, Constant], Callable[[], Node]]:
-    """The digest of a plan's shape, the marks of its parameters, and the plan with these."""
+def _marked(root: Node) -> tuple[bytes, dict[str, str], Callable[[], Node]]:
+    """The digest of a plan's shape, the SQL of the marks with that of its parameters, and the plan with marks."""
     held = parameters(root)
     marks = [Constant(each.type, n if type(each.value) is int else n * 2.0**300) for n, each in enumerate(held, _MARK)]
     put = dict(zip(held, marks, strict=True))
 
     def changed(operator: Operator) -> Operator:
-        functions = {name: value for name, value in operator.arguments() if isinstance(value, Lambda)}
-        given = {name: new for name, old in functions.items() if (new := with_constants(old, put)) is not old}
-        return replace(operator, **given) if given else operator
+        given = {name: with_constants(value, put) for name, value in operator.arguments() if isinstance(value, Lambda)}
+        return replace(operator, **given) if given else operator  # type: ignore[type-var]
 
     def digest(node: Node, inputs: list[bytes]) -> bytes:
         return digest_of(changed(node.operator).identity(), *inputs) if inputs else node.digest
 
-    return upward(root, digest)[root.digest], put, lambda: over(root, changed)
+    sql = [[as_term(constant(number.value, number.type, DUCKDB)).text for number in each] for each in (marks, held)]
+    return upward(root, digest)[root.digest], dict(zip(*sql, strict=True)), lambda: over(root, changed)
 
 
 _templates = lru_cache(maxsize=1024)(lambda *shape: list[Compiled | None]())
@@ -421,19 +421,17 @@ _templates = lru_cache(maxsize=1024)(lambda *shape: list[Compiled | None]())
 
 def _filled_in(plan: Plan) -> Compiled | None:
     """The program of a plan from that of its shape; None where it has no parameters, and for the first of its shape."""
-    shape, marks, marked = _marked(plan.root)
-    held = _templates(shape, facts := _all_facts(plan.root), plan.rewrites, plan.keyed) if marks else [None, None]
+    shape, texts, marked = _marked(plan.root)
+    if not texts:
+        return None
+    facts = _all_facts(plan.root)
+    held = _templates(shape, facts, plan.rewrites, plan.keyed)
     if len(held) < 2:
         held.append(None)
         with suppress(WpinqError):
             if len(held) == 2 and _all_facts(root := marked()) == facts:
                 held[1] = compile_uncached(replace(plan, root=root), DUCKDB, _prefixes)
-    texts = {_written(mark): _written(number) for number, mark in marks.items()}
     return None if held[-1] is None else _filled(held[-1], texts)
-
-
-def _written(number: Constant) -> str:
-    return as_term(constant(number.value, number.type, DUCKDB)).text
 
 
 def _all_facts(root: Node) -> tuple[object, ...]:
