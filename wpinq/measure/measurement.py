@@ -215,7 +215,10 @@ else:
 
 
 def measurement_to_json(measurement: Measurement, bare: bool = False) -> dict[str, Any]:
-    """A measurement as plain data; `keys` is null where they are requested one by one, or, with `bare`, left out."""
+    """A measurement as plain data; `keys` is null where they are requested one by one.
+
+    With `bare`, it has the identity of the noise alone.
+    """
     type_, listing, keys = measurement.key_type, measurement.listing, measurement.domain
     if bare:
         listing, keys = None, keys if measurement.sink.chooses or measurement.sink.own_keys is not None else None

@@ -400,7 +400,7 @@ def with_constants(function: Lambda, constants: Mapping[Constant, Constant]) -> 
 
 @lru_cache(maxsize=64)
 def _marked(root: Node) -> tuple[bytes, dict[str, str], Callable[[], Node]]:
-    """The digest of a plan's shape, the SQL of the marks with that of its parameters, and the plan with marks."""
+    """The digest of a plan's shape, the SQL of its parameters by mark, and the plan with marks."""
     held = parameters(root)
     marks = [Constant(each.type, n if type(each.value) is int else n * 2.0**300) for n, each in enumerate(held, _MARK)]
     put = dict(zip(held, marks, strict=True))
@@ -420,7 +420,10 @@ _templates = lru_cache(maxsize=1024)(lambda *shape: list[Compiled | None]())
 
 
 def _filled_in(plan: Plan) -> Compiled | None:
-    """The program of a plan from that of its shape; None where it has no parameters, and for the first of its shape."""
+    """The program of a plan from that of its shape, or None.
+
+    It is None for a plan without parameters, and for the first plan of a shape.
+    """
     shape, texts, marked = _marked(plan.root)
     if not texts:
         return None
@@ -439,7 +442,7 @@ def _all_facts(root: Node) -> tuple[object, ...]:
 
 
 def _filled(program: Compiled, texts: Mapping[str, str]) -> Compiled:
-    """A program with other texts in the place of some, and with tables named anew by their queries."""
+    """A program with other texts in the place of some, and tables named by their new queries."""
     names, places = dict(texts), re.compile("|".join([_TABLES.pattern, *map(re.escape, texts)]))
     fill = partial(places.sub, lambda found: names.get(found[0], found[0]))
     script = Script(Emitter(DUCKDB), ())
