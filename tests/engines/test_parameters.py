@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from fractions import Fraction
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -23,6 +25,7 @@ from wpinq.expr.nodes import Constant, Lambda
 from wpinq.plan.lowering import over, physical_plan
 from wpinq.plan.node import Node
 from wpinq.plan.operator import Operator
+from wpinq.plan.work import equal_weights
 
 NUMBERS = wp.source("numbers", int)
 ROWS = wp.source("rows", a=int, b=float)
@@ -78,6 +81,8 @@ def test_weights_of_random_plans_have_the_bits_of_their_own_programs(
             some = database.evaluate(root, floats(case), keys=keys)
         compile._compiled.cache_clear()
         found += filled(root) is not None
+        each, other = (equal_weights(plan) for plan in (root, with_others(root, 103)))
+        assert [*each.values()] == [*other.values()], "no parameter decides what every record weighs"
         filled(root, keyed=True)
         with Database(threads=1) as database:
             assert bits(database.evaluate(root, floats(case))) == bits(whole)
@@ -168,7 +173,14 @@ def test_mutants_with_further_parameters_are_caught(
 
 
 def test_other_facts_are_another_shape(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A number from which facts follow: the program has a grid or weights of its own."""
+    """A number from which facts or bounds follow: the program has weights or a grid of its own."""
     root = NUMBERS.where(lambda x: x < 4).plan
-    monkeypatch.setattr(compile, "_all_facts", lambda root: (root,))
-    assert filled(root) is None
+    steps = SimpleNamespace(norm_bound=Fraction(7), nonnegative=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(compile, "_all_facts", lambda root: (root,))
+        assert filled(root) is None
+    compile._templates.cache_clear()
+    assert filled(root) is not None
+    with monkeypatch.context() as patch:
+        patch.setattr(compile, "plan_properties", lambda root: SimpleNamespace(steps={b"": steps}))
+        assert compile._filled_in(Plan(root, alone=True)) is None

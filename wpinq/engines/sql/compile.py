@@ -351,8 +351,8 @@ def _typed(number: str) -> str:
 #
 # A parameter is a number that is only compared, added or multiplied. The compiler puts it into SQL as one literal, and
 # asks nothing of it but whether it is the same as another. A number means more where it divides, bounds a list, is a
-# width or a weight, or numbers a piece of a Shave: then it is a part of the shape. So is all that the properties of a
-# plan say of its steps. They are found for each plan with its own numbers.
+# width or a weight, or numbers a piece of a Shave: then it is a part of the shape. So are the bounds of the steps, found
+# for each plan with its own numbers. The weight of every record reads no numbers but the weights of a written list.
 
 #: The primitives whose rules write numbers and do not look at them.
 _OPAQUE = frozenset(("less", "equal", "add", "subtract", "multiply"))
@@ -427,12 +427,12 @@ def _filled_in(plan: Plan) -> Compiled | None:
     shape, texts, marked = _marked(plan.root)
     if not texts:
         return None
-    facts = _all_facts(plan.root)
-    held = _templates(shape, facts, plan.rewrites, plan.keyed)
+    bounds = tuple((step.norm_bound, step.nonnegative) for step in plan_properties(plan.root).steps.values())
+    held = _templates(shape, bounds, plan.rewrites, plan.keyed)
     if len(held) < 2:
         held.append(None)
         with suppress(WpinqError):
-            if len(held) == 2 and _all_facts(root := marked()) == facts:
+            if len(held) == 2 and _all_facts(root := marked()) == _all_facts(plan.root):
                 held[1] = compile_uncached(replace(plan, root=root), DUCKDB, _prefixes)
     return None if held[-1] is None else _filled(held[-1], texts)
 
