@@ -351,7 +351,7 @@ def _typed(number: str) -> str:
 #
 # A parameter is a number that is only compared, added or multiplied. The compiler puts it into SQL as one literal, and
 # asks nothing of it but whether it is the same as another. A number means more where it divides, bounds a list, is a
-# width or a weight, or numbers a piece of a Shave: then it is a part of the shape. So are the bounds of the steps, found
+# width or a weight, or numbers a piece of a Shave: then it is part of the shape. So are the bounds of its steps, found
 # for each plan with its own numbers. The weight of every record reads no numbers but the weights of a written list.
 
 #: The primitives whose rules write numbers and do not look at them.
