@@ -443,7 +443,7 @@ def _all_facts(root: Node) -> tuple[object, ...]:
 
 def _filled(program: Compiled, texts: Mapping[str, str]) -> Compiled:
     """A program with other texts in the place of some, and tables named by their new queries."""
-    names, places = dict(texts), re.compile("|".join([_TABLES.pattern, *map(re.escape, texts)]))
+    names, places = dict(texts), re.compile(rf"{_TABLES.pattern}|CAST\([0-9.e+]+ AS (?:BIGINT|DOUBLE)\)")
     fill = partial(places.sub, lambda found: names.get(found[0], found[0]))
     script = Script(Emitter(DUCKDB), ())
     for each in program.statements:
