@@ -425,10 +425,8 @@ def _filled_in(plan: Plan) -> Compiled | None:
     It is None for a plan without parameters, and for the first plan of a shape.
     """
     shape, texts, marked = _marked(plan.root)
-    if not texts:
-        return None
     bounds = tuple((step.norm_bound, step.nonnegative) for step in plan_properties(plan.root).steps.values())
-    held = _templates(shape, bounds, plan.rewrites, plan.keyed)
+    held: list[Compiled | None] = _templates(shape, bounds, plan.rewrites, plan.keyed) if texts else [None, None]
     if len(held) < 2:
         held.append(None)
         with suppress(WpinqError):
