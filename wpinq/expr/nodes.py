@@ -26,9 +26,9 @@ from wpinq.expr.values import Value, canonical_bytes, to_text
 
 def digest_of(*parts: bytes | str) -> bytes:
     """A collision-resistant digest of a sequence of parts, each delimited by its length."""
-    encoded = [part.encode() if isinstance(part, str) else part for part in parts]
-    delimited = b"".join([piece for part in encoded for piece in (_LENGTH(len(part)), part)])
-    return hashlib.blake2b(delimited, digest_size=32).digest()
+    # one list, and a name within it: each step of a plan takes dozens of digests
+    delimited = [_LENGTH(len(x)) + x for part in parts for x in (part.encode() if isinstance(part, str) else part,)]
+    return hashlib.blake2b(b"".join(delimited), digest_size=32).digest()
 
 
 _LENGTH = struct.Struct(">Q").pack
@@ -195,7 +195,8 @@ def check_function(function: Lambda, types: tuple[Type, ...]) -> None:
         When its parameters are of other types, a symbol of another lambda has slipped in, or lambdas nest too deep.
     """
     given = tuple(parameter.type for parameter in function.parameters)
-    if tuple(map(signature, given)) != tuple(map(signature, types)):
+    same = len(given) == len(types) and all(map(is_, given, types))
+    if not same and [*map(signature, given)] != [*map(signature, types)]:
         raise ExpressionError(f"the function is of {_listed(given)}, the records are {_listed(types)}")
     free: dict[bytes, frozenset[bytes]] = {}
     lowest: dict[bytes, int] = {}  # of the levels of the lambdas at or below a node

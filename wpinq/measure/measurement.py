@@ -193,9 +193,8 @@ class Measurement(ShownAsText, Request):
 
         `measurement_from_json` reads it. Keys are left out, unless they belong to the draw.
         """
-        drawn = self.sink.chooses or self.sink.own_keys is not None
-        bare = replace(self, domain=self.domain if drawn else None, reading="", listing=None)
-        return json.dumps(measurement_to_json(bare), sort_keys=True, separators=(",", ":"))
+        written = measurement_to_json(self, bare=True)
+        return json.dumps(written, sort_keys=True, separators=(",", ":"), check_circular=False)
 
     def __reduce__(self) -> Any:
         return measurement_from_json, (measurement_to_json(self),)
@@ -215,14 +214,18 @@ else:
 # Measurements as JSON: what travels to a service, and what answers keep of theirs.
 
 
-def measurement_to_json(measurement: Measurement) -> dict[str, Any]:
-    """A measurement as plain data; `keys` is null where they are requested one by one."""
-    type_, listing = measurement.key_type, measurement.listing
-    keys = measurement.domain
+def measurement_to_json(measurement: Measurement, bare: bool = False) -> dict[str, Any]:
+    """A measurement as plain data; `keys` is null where they are requested one by one.
+
+    With `bare`, it has the identity of the noise alone.
+    """
+    type_, listing, keys = measurement.key_type, measurement.listing, measurement.domain
+    if bare:
+        listing, keys = None, keys if measurement.sink.chooses or measurement.sink.own_keys is not None else None
     return {
         "sink": measurement.sink.to_json(),
         "epsilon": str(measurement.epsilon),
-        "reading": measurement.reading,
+        "reading": "" if bare else measurement.reading,
         "plan": plan_to_json(measurement.plan),
         "keys": None if keys is None else values_to_json(keys, type_),
         **({} if listing is None else {"listing": listing.to_json(type_)}),

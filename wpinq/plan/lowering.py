@@ -33,10 +33,10 @@ def physical_plan(root: Node) -> Node:
     >>> print(physical_plan(visits.select(lambda v: F.truncate(v.day, "month")).plan).type)
     int
     """
-    return _over(root, _erased)
+    return over(root, _erased)
 
 
-def _over(root: Node, changed: Callable[[Operator], Operator]) -> Node:
+def over(root: Node, changed: Callable[[Operator], Operator]) -> Node:
     """The plan with changed operators; a step stays where it and its inputs are unchanged."""
 
     def again(node: Node, inputs: list[Node]) -> Node:
@@ -149,4 +149,4 @@ def redeclared(root: Node, declared: Callable[[Source], Source]) -> Node:
         source = declared(operator) if isinstance(operator, Source) else operator
         return operator if source == operator else source
 
-    return _over(root, again)
+    return over(root, again)

@@ -13,28 +13,32 @@ steps (`PrefixCache`). A program is a function of the plan and of the steps that
 from __future__ import annotations
 
 import re
+import secrets
 from collections import Counter
 from collections.abc import Callable, Container, Hashable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
+from operator import is_not
 
 from wpinq.columns.records import column_names, column_types, has_lists
 from wpinq.engines.sql.blocks import Relation, Reuse, SqlTable, column_list, grows
 from wpinq.engines.sql.dialect import DUCKDB, Dialect, Unsupported
 from wpinq.engines.sql.emit import Emitter, can_narrow
 from wpinq.engines.sql.rewrites import REWRITES
+from wpinq.engines.sql.rules.lowering import constant
 from wpinq.engines.sql.rules.operators import relation_of
 from wpinq.engines.sql.script import CachedStep, PrefixCache, Rewrite, RowsToSum, Script, SqlStatement, rows_to_sum
-from wpinq.engines.sql.terms import ONE
+from wpinq.engines.sql.terms import ONE, as_term
 from wpinq.errors import PlanError, WpinqError
 from wpinq.expr.build import record
-from wpinq.expr.nodes import Lambda, make_lambda
-from wpinq.expr.types import Type
+from wpinq.expr.nodes import Call, Constant, Expr, Lambda, digest_of, make_lambda, walk
+from wpinq.expr.types import Type, signature
 from wpinq.expr.values import Value
-from wpinq.plan.lowering import physical_plan
-from wpinq.plan.node import Node, sources, topological
-from wpinq.plan.operators import Partition, Select
+from wpinq.plan.lowering import over, physical_plan
+from wpinq.plan.node import Node, sources, topological, upward
+from wpinq.plan.operator import Operator
+from wpinq.plan.operators import Partition, Select, Shave
 from wpinq.plan.operators.source import Source
 from wpinq.plan.properties import plan_properties
 from wpinq.plan.work import equal_weights
@@ -48,7 +52,8 @@ class Plan:
     """A plan to compile, with its rewrites and the steps that other plans share, by digest.
 
     Steps that are shared with other plans are stored as partial sums where that changes no weight: see
-    `Script.partly_summed`. With `keyed`, rows of other records are left out where that helps: see `key_pushdown`.
+    `Script.partly_summed`. With `keyed`, rows of other records are left out where that helps: see `key_pushdown`. With
+    `alone`, no other plan adds up the same rows, and the program may be filled in: see `parameters`.
 
     Examples
     --------
@@ -63,6 +68,7 @@ class Plan:
     rewrites: tuple[Rewrite, ...] = REWRITES
     shared: frozenset[bytes] = frozenset()
     keyed: bool = False
+    alone: bool = False
 
     def program(self, dialect: Dialect = DUCKDB) -> Compiled:
         """Its program, for a database."""
@@ -81,7 +87,7 @@ def compile_uncached(plan: Plan, dialect: Dialect, prefixes: PrefixCache) -> Com
 
 @lru_cache(maxsize=PLANS_LIMIT)
 def _compiled(plan: Plan, dialect: Dialect) -> Compiled:
-    return compile_uncached(plan, dialect, _prefixes)
+    return (_filled_in(plan) if plan.alone else None) or compile_uncached(plan, dialect, _prefixes)
 
 
 _prefixes = PrefixCache()
@@ -100,7 +106,8 @@ def _compile(plan: Plan, script: Script, prefixes: PrefixCache) -> Compiled:
         steps.append((script.step, len(script.statements)))
         count, shared = uses[node.digest], node.digest in plan.shared
         identity = (node.digest, count, shared, first if before is None else ())
-        before = prefixes.after(before, identity, script, partial(_step, script, node, relations, facts, count, shared))
+        step = partial(_step, script, node, relations, facts[node.digest], count, shared)
+        before = prefixes.after(before, identity, script, step)
         relations[node.digest] = before.result
     result = relations[plan.root.digest]
     script.step = plan.root.operator.name
@@ -125,31 +132,26 @@ def _compile(plan: Plan, script: Script, prefixes: PrefixCache) -> Compiled:
     )
 
 
-def _facts(root: Node) -> Callable[[Node], Relation]:
-    """The facts of the dataset at a node, as a relation without blocks."""
-    steps, weights = plan_properties(root).steps, equal_weights(root)
-
-    def facts(node: Node) -> Relation:
-        step = steps[node.digest]
-        return Relation((), node.type, step.norm_bound, step.nonnegative, each=weights.get(node.digest))
-
-    return facts
+def _facts(root: Node) -> dict[bytes, Relation]:
+    """The facts of the dataset at each node, as a relation without blocks."""
+    steps, weights = plan_properties(root).steps.items(), equal_weights(root)
+    return {d: Relation((), s.node.type, s.norm_bound, s.nonnegative, each=weights.get(d)) for d, s in steps}
 
 
 def _step(
     script: Script,
     node: Node,
     relations: Mapping[bytes, Relation],
-    facts: Callable[[Node], Relation],
+    facts: Relation,
     uses: int,
     shared: bool,
 ) -> Relation:
     """The dataset at a node, from those at its inputs."""
     if isinstance(node.operator, Source):
-        relation = _source(script, node.operator, facts(node))
+        relation = _source(script, node.operator, facts)
     else:
         inputs = [relations[child.digest] for child in node.inputs]
-        relation = relation_of(node.operator, script, inputs, facts(node))
+        relation = relation_of(node.operator, script, inputs, facts)
     if script.rewritten(Reuse(relation, uses)).stored:
         relation = script.stored(relation)
     return script.partly_summed(relation) if shared else relation
@@ -180,9 +182,8 @@ def _narrowed(script: Script, result: Relation) -> tuple[str, SqlTable] | None:
 
 def _order(script: Script, type_: Type) -> str:
     """The clause that puts an output in canonical order, where SQL can."""
-    sorts = script.emitter.dialect.sorts and not has_lists(type_)
-    keys = [f"{name} NULLS FIRST" for name in column_names(type_)] if sorts else []
-    return f" ORDER BY {', '.join(keys)}" if keys else ""
+    names = column_names(type_) if script.emitter.dialect.sorts and not has_lists(type_) else ()
+    return " ORDER BY " * bool(names) + ", ".join(f"{name} NULLS FIRST" for name in names)
 
 
 def _table(source: str) -> str:
@@ -264,7 +265,7 @@ class Compiled:
         other numbers are no lengths, places or types.
         """
         queries, names = [*(statement.query for statement in self.statements), self.output], dict[str, str]()
-        text = ";".join(sql if _LENGTHS.search(sql) else "0".join(numbers_apart(sql)[0]) for sql in queries)
+        text = ";".join(sql if _LENGTHS.search(sql) else _without_numbers(sql) for sql in queries)
         return _TABLES.sub(lambda found: names.setdefault(found[0], f"t{len(names)}"), _CONSTANTS.sub("", text))
 
     @cached_property
@@ -283,7 +284,7 @@ _NUMBERS = re.compile(
     r"(?:CAST\((?=[^ ]+ AS (?:BIGINT|DOUBLE)\))|// |% |ELSE )(?!-0(?:\.0)?[ )])(-?[0-9]{1,9}(?:\.[0-9]{1,17})?)(?=[ )])"
 )
 _LISTS, _TABLES = re.compile(r"\brange\(|list(?!_con)"), re.compile(r"\bt[0-9a-f]{40}\b")
-_LENGTHS = re.compile(r"\brange\(|list(?!_con|_value)")
+_LENGTHS = re.compile(r"\brange\(|list(?!_con|_value|\()")
 _CONSTANTS = re.compile(r"\(VALUES .*\) AS constants")
 
 
@@ -296,11 +297,12 @@ def numbers_apart(sql: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     >>> numbers_apart("SELECT 'CAST(1 AS BIGINT)' WHERE c0 % 7 < CAST(-2 AS BIGINT)")
     (("SELECT 'CAST(1 AS BIGINT)' WHERE c0 % ", ' < CAST(', ' AS BIGINT)'), ('7', '-2'))
     """
-    found, texts, start = [each for each in _NUMBERS.finditer(sql) if each[1]], [], 0
-    for each in found:
-        texts.append(sql[start : each.start(1)])
-        start = each.end(1)
-    return (*texts, sql[start:]), tuple(each[1] for each in found)
+    numbers = [each[1] for each in _NUMBERS.finditer(sql) if each[1]]
+    return tuple(_without_numbers(sql).split("\0")), tuple(numbers)
+
+
+def _without_numbers(sql: str) -> str:
+    return _NUMBERS.sub(lambda each: each[0].removesuffix(each[1]) + "\0" if each[1] else each[0], sql)
 
 
 @lru_cache(maxsize=64)
@@ -343,6 +345,111 @@ def written_out(program: Compiled, kept: Container[str]) -> Compiled | None:
 
 def _typed(number: str) -> str:
     return f"CAST({number} AS DOUBLE)" if "." in number else number
+
+
+# Plans that differ in parameters alone: their program is written once, with marks, and filled in for each.
+#
+# A parameter is a number that is only compared, added or multiplied. The compiler puts it into SQL as one literal, and
+# asks nothing of it but whether it is the same as another. A number means more where it divides, bounds a list, is a
+# width or a weight, or numbers a piece of a Shave: then it is part of the shape. So are the bounds of its steps, found
+# for each plan with its own numbers. The weight of every record reads no numbers but the weights of a written list.
+
+#: The primitives whose rules write numbers and do not look at them.
+_OPAQUE = frozenset(("less", "equal", "add", "subtract", "multiply"))
+
+#: The first of the marks. Nobody knows it, so no number and no text of a plan is like one.
+_MARK = 2**52 + secrets.randbits(51)
+
+
+def parameters(root: Node) -> list[Constant]:
+    """The parameters of a plan of physical records, in the order of their first use.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> numbers = wp.source("numbers", int)
+    >>> [each.value for each in parameters(numbers.where(lambda x: x < 5).select(lambda x: x // 7 + 3).plan)]
+    [5, 3]
+    """
+    steps = [*topological([root])]
+    opaque = _OPAQUE - {"equal"} if any(isinstance(node.operator, Shave) for node in steps) else _OPAQUE
+    functions = [value for node in steps for _, value in node.operator.arguments() if isinstance(value, Lambda)]
+    numbers, others = dict[Constant, None](), set[Expr]()
+    for each in (each for function in functions for each in walk(function.core)):
+        written = isinstance(each, Call) and each.name in opaque
+        for child in each.children:
+            if written and isinstance(child, Constant) and type(child.value) in (int, float):
+                numbers[child] = None
+            else:
+                others.add(child)
+    return [each for each in numbers if each not in others]
+
+
+def with_constants(function: Lambda, constants: Mapping[Constant, Constant]) -> Expr:
+    """The core of a function with other constants."""
+    done: dict[Expr, Expr] = dict(constants.items())
+    for each in walk(function.core):
+        parts = tuple([done[part] for part in each.children])
+        if isinstance(each, Call) and any(map(is_not, parts, each.children)):
+            done[each] = Call(each.type, each.name, parts, each.attributes)
+        elif isinstance(each, Lambda) and parts[0] is not each.body:
+            done[each] = Lambda(each.type, each.level, each.parameters, *parts)
+        done.setdefault(each, each)
+    return done[function.core]
+
+
+@lru_cache(maxsize=64)
+def _marked(root: Node) -> tuple[bytes, dict[str, str], Callable[[], Node]]:
+    """The digest of a plan's shape, the SQL of its parameters by mark, and the plan with marks."""
+    held = parameters(root)
+    marks = [Constant(each.type, n if type(each.value) is int else n * 2.0**300) for n, each in enumerate(held, _MARK)]
+    put = dict(zip(held, marks, strict=True))
+
+    def changed(operator: Operator) -> Operator:
+        given = {name: with_constants(value, put) for name, value in operator.arguments() if isinstance(value, Lambda)}
+        return replace(operator, **given) if given else operator  # type: ignore[type-var]
+
+    def digest(node: Node, inputs: list[bytes]) -> bytes:
+        return digest_of(changed(node.operator).identity(), *inputs) if inputs else node.digest
+
+    sql = [[as_term(constant(number.value, number.type, DUCKDB)).text for number in each] for each in (marks, held)]
+    return upward(root, digest)[root.digest], dict(zip(*sql, strict=True)), lambda: over(root, changed)
+
+
+_templates = lru_cache(maxsize=1024)(lambda *shape: list[Compiled | None]())
+
+
+def _filled_in(plan: Plan) -> Compiled | None:
+    """The program of a plan from that of its shape, or None.
+
+    It is None for a plan without parameters, and for the first plan of a shape.
+    """
+    shape, texts, marked = _marked(plan.root)
+    bounds = tuple((step.norm_bound, step.nonnegative) for step in plan_properties(plan.root).steps.values())
+    held: list[Compiled | None] = _templates(shape, bounds, plan.rewrites, plan.keyed) if texts else [None, None]
+    if len(held) < 2:
+        held.append(None)
+        with suppress(WpinqError):
+            if len(held) == 2 and _all_facts(root := marked()) == _all_facts(plan.root):
+                held[1] = compile_uncached(replace(plan, root=root), DUCKDB, _prefixes)
+    return None if held[-1] is None else _filled(held[-1], texts)
+
+
+def _all_facts(root: Node) -> tuple[object, ...]:
+    return tuple((signature(each.type), each) for each in _facts(root).values())
+
+
+def _filled(program: Compiled, texts: Mapping[str, str]) -> Compiled:
+    """A program with other texts in the place of some, and tables named by their new queries."""
+    names, places = dict(texts), re.compile(rf"{_TABLES.pattern}|CAST\([0-9.e+]+ AS (?:BIGINT|DOUBLE)\)")
+    fill = partial(places.sub, lambda found: names.get(found[0], found[0]))
+    script = Script(Emitter(DUCKDB), ())
+    for each in program.statements:
+        script.step = each.step
+        names[each.creates] = script.table(fill(each.query), [*map(fill, each.reads)], fill(each.rows))
+    table, reads = program.table and fill(program.table), tuple(map(fill, program.reads))
+    statements, output = tuple(script.statements), fill(program.output)
+    return replace(program, statements=statements, output=output, table=table, reads=reads, added=None)
 
 
 # Plans over parts of one partition as one plan: a release by groups has a plan for each of thousands of groups.

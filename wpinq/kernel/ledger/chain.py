@@ -187,8 +187,8 @@ def head(transaction: Transaction) -> Head:
 
 def holds(transaction: Transaction, known: Head) -> bool:
     """Whether an entry is in the history."""
-    found = transaction.execute("SELECT hash FROM entries WHERE sequence = ?", (known.sequence,)).fetchone()
-    return bool(known == START or found == (known.hash,))
+    query = "SELECT hash FROM entries WHERE sequence = ?"
+    return known == START or bool(transaction.execute(query, (known.sequence,)).fetchone() == (known.hash,))
 
 
 def check_head(transaction: Transaction, name: str, known: Head, source: str) -> None:

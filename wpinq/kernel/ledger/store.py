@@ -136,25 +136,25 @@ class SQLiteStore:
             raise self._refused(error) from None
 
     def _written(self, work: Callable[[sqlite3.Connection], T], note: Callable[[Head], None], durable: bool) -> T:
-        def placed(connection: sqlite3.Connection) -> tuple[Head, T, Head]:
+        def placed(connection: sqlite3.Connection) -> tuple[T, Head | None]:
             if self._path is not None and self._identity != _identity(self._path):
                 raise LedgerError(
                     f"{self._path} was removed or replaced while it was open, so a debit would be lost: "
                     "put the ledger back and open it again"
                 )
             self._check_known(connection, self._known())  # an older copy may have been put into this very file
-            before = chain.head(connection)
-            return before, work(connection), chain.head(connection)
+            before, done = connection.total_changes, work(connection)
+            return done, chain.head(connection) if connection.total_changes > before else None
 
-        def transact(connection: sqlite3.Connection) -> tuple[Head, T, Head]:
+        def transact(connection: sqlite3.Connection) -> tuple[T, Head | None]:
             if not connection.in_transaction:
                 connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             return self._transact(connection, "BEGIN IMMEDIATE", placed)
 
         self._writer = threading.get_ident()
         try:
-            before, done, after = self.read(transact)
-            if after != before:
+            done, after = self.read(transact)
+            if after is not None:
                 with contextlib.suppress(OSError):  # the entry stands; a head that is older is no harm
                     note(after)
             return done

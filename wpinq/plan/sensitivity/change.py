@@ -299,7 +299,7 @@ class Change:
         sums: dict[Term, ChangeBounds] = {}
         for of, move in self.atoms.items():
             key = term(of)
-            sums[key] = sums.get(key, NOTHING) + move
+            sums[key] = sums[key] + move if key in sums else move
         return iter(sums.items())
 
 
@@ -315,10 +315,10 @@ def added(atoms: Iterable[tuple[Term, ChangeBounds]], rules: Iterable[str] = ())
     sums: dict[Term, ChangeBounds] = {}
     for term, move in atoms:
         if move.total:
-            sums[term] = sums.get(term, NOTHING) + move
+            sums[term] = sums[term] + move if term in sums else move
     used = set(rules)
     for term, move in sums.items():
-        if term.known and move.of_one_record.total < move.total:
+        if term.known and max(move.increase, move.decrease) < move.total:
             used.add(ONE_RECORD)
             sums[term] = move.of_one_record
     if len(sums) > ATOMS_LIMIT:

@@ -257,7 +257,7 @@ class Database(SqlEngine):
             batch, whole = next(((one, one.parts[root][0]) for one in batches if root in one.parts), (None, None))
             step = physical_plan(root) if whole is None else whole
             batch = batch or next((one for one in batches if step in one), None)
-            plan = Plan(step, rewrites) if batch is None else batch.plan(step)
+            plan = Plan(step, rewrites, alone=True) if batch is None else batch.plan(step)
             check_nesting(plan)
             plain = keys is None or rewrites is not REWRITES or not are_small(data[name] for name in sources([step]))
             work = Work(root, plan, batch, data, on_step, keys, within, in_rows, plain)

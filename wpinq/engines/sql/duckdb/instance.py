@@ -165,14 +165,14 @@ class DryRun:
         batch = Batch(roots) if len(roots) > 1 and rewrites is REWRITES else None
         try:
             for root in roots:
-                plan = Plan(root, rewrites) if batch is None else batch.plan(root)
+                plan = Plan(root, rewrites, alone=True) if batch is None else batch.plan(root)
                 check_nesting(plan)
                 declared = sources([root])
                 for name, table in source_tables(root).items():
                     self._stand(table, declared[name])
                 if batch is not None:
                     batch.begin(root)
-                query_keys(self._tables, plan, (), _untold, batch, False)
+                query_keys(self._tables, plan, (), None, batch, False)
         except PlanError:
             return False
         finally:
@@ -188,10 +188,6 @@ class DryRun:
             unload(self._tables.connection, table, NOTHING)
         load(self._tables.connection, table, source, NOTHING)
         self._standing[table] = source
-
-
-def _untold(step: str) -> None:
-    """Nobody is told the steps."""
 
 
 _SETTINGS = {

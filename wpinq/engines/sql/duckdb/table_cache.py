@@ -20,7 +20,7 @@ from typing import Any
 
 from wpinq.columns.records import column_names, column_types, fetch, fetch_many, has_lists, leaf_columns, read_rows
 from wpinq.columns.unlinked_file import bytes_of
-from wpinq.engines.contract import at_keys
+from wpinq.engines.contract import OnStep, at_keys
 from wpinq.engines.sql.compile import Compiled, Plan, in_one, written_out
 from wpinq.engines.sql.dialect import DUCKDB
 from wpinq.engines.sql.engine import Batch, run
@@ -37,6 +37,7 @@ FEW = 64
 _ENDS = {"low": min, "high": max}
 _NARROWING = re.compile(r"\$(values|null|low|high)(\d+)")
 _TEXT = re.compile(r"'[^']*'")
+_NONZERO = re.compile(r"\ASELECT \* FROM \((.*)\) WHERE w <> 0\Z", re.DOTALL)
 
 
 def fetch_keys(
@@ -265,9 +266,10 @@ class TableCache:
         """Store the output of a program whose tables were made, unless it is one of them."""
         held = Result(self._sources(compiled.reads))
         if not compiled.grows and all(self._is_small(table) for table in compiled.reads):
-            found = fetch(self.connection, f"{compiled.output} LIMIT {KEPT_RECORDS + 1}", compiled.type)
+            with_zeros = _NONZERO.sub(r"\1", compiled.output)  # a query less for DuckDB to plan
+            found = fetch(self.connection, f"{with_zeros} LIMIT {KEPT_RECORDS + 1}", compiled.type)
             if len(found) <= KEPT_RECORDS:
-                held.hold(found, self.room)
+                held.hold({record: weight for record, weight in found.items() if weight}, self.room)
         if held.weights is None and compiled.table is None:
             held.table = held.read_from = table_name(compiled.output)
             self.create(SqlStatement(compiled.steps[-1][0], compiled.output, held.table, compiled.reads), True)
@@ -296,17 +298,13 @@ class TableCache:
         self._set_last(statement.creates)
         return self.results[of_plan]
 
-    def keep_similar(
-        self, of_plan: Hashable, plans: tuple[Plan, ...], on_step: Callable[[str], None], tried: bool
-    ) -> Result | None:
+    def keep_similar(self, of_plan: Hashable, plans: tuple[Plan, ...], on_step: OnStep, tried: bool) -> Result | None:
         """Hold the outputs of similar plans in Python, and return the result of one of them.
 
         With `tried`, the statement is but run as a test.
         """
         similar = plans[0].program().similar
-        whole = (
-            None if self.count_query(similar) else in_one(plans)
-        )  # once for a batch, and not again where it is large
+        whole = None if self.count_query(similar) else in_one(plans)  # once for a batch, not again where it is large
         if whole is not None and tried:
             _try(self, whole)
         if whole is None or tried:
@@ -424,7 +422,7 @@ def query_keys(
     tables: TableCache,
     plan: Plan,
     keys: Sequence[Value],
-    on_step: Callable[[str], None],
+    on_step: OnStep,
     batch: Batch | None,
     plain: bool,
 ) -> Mapping[Value, Any]:
