@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import NDArray
 
 from wpinq import functions as F
 from wpinq.api.query import Query
@@ -23,7 +24,7 @@ from wpinq.graphs.recipes import check_edges
 from wpinq.graphs.synthesis.directed import undirected
 from wpinq.graphs.synthesis.method import Bounds, Method, spend
 from wpinq.graphs.synthesis.public_nodes import PublicNodes
-from wpinq.graphs.synthesis.random_graphs import compiled, local_clustering, rising
+from wpinq.graphs.synthesis.random_graphs import compiled, rising
 from wpinq.graphs.synthesis.tags import SmoothedTarget
 from wpinq.graphs.tags import half_edges, joint_tags
 from wpinq.mcmc.settings import MOST_STEPS
@@ -42,9 +43,9 @@ _CLEAR = 5.0
 #: Of the search for places: exchanges for each node, the temperatures between which it cools, and what degrees count.
 _TURNS, _HOT, _COLD, _STUBS = 2000, 10.0, 0.03, 20.0
 #: How many more edges nodes of a label should have room for among themselves than are wanted: not every graph exists.
-_FREE = 1.3
-#: Of the last swaps, for each edge.
-_SWAPS, _SURE = 400, 1e-9
+_FREE, _MOST_FREE = 1.3, 0.97
+#: The most last swaps, random ones for each, and by how much a cell may be off without one.
+_SWAPS, _DRAWS, _NEAR = 2000, 1000, 0.02
 
 
 def label_mixing(edges: Query, starts: Sequence[int]) -> Query:
@@ -185,9 +186,12 @@ class LabelMixing:
         near = both[np.argsort(both[:, 0], kind="stable"), 1]
         over, prices = self._over(edges, label), self._prices(self.wanted)
         stubs = over.sum(axis=0) + over.sum(axis=1)
-        of_stubs = _STUBS * self._prices(self.wanted.sum(axis=0) + self.wanted.sum(axis=1))
+        rows = self.wanted.sum(axis=0) + self.wanted.sum(axis=1)
+        of_stubs = _STUBS * self._prices(rows)
         sizes, degrees = np.bincount(label), np.diff(starts)
-        free = np.bincount(label, np.minimum(degrees, sizes[label] - 1)) - _FREE * 2 * self.wanted.diagonal()
+        free = np.bincount(label, np.minimum(degrees, sizes[label] - 1)) - np.minimum(
+            _FREE * 2 * self.wanted.diagonal(), _MOST_FREE * rows
+        )
         turns = min(_TURNS * count, MOST_STEPS)
         compiled(_exchange_labels)(starts, near, label, over, prices, stubs, of_stubs, sizes - 1, free, turns, rng)
         places = np.empty(count, dtype=np.int64)
@@ -195,25 +199,50 @@ class LabelMixing:
         return places
 
     def mended(self, edges: Integers, rng: Generator) -> Integers:
-        """The edges with some swapped so that the matrix comes nearer; every degree stays.
+        """The edges with some swapped, where a clear cell is off; every degree stays.
 
-        Edges of nodes with few triangles come first.
+        Swaps that a walk hardly proposes: of many random ones that mend the cell, the best is taken.
         """
-        degrees, label = np.bincount(edges.ravel(), minlength=len(self.nodes)), self.nodes.label_numbers
-        triangles = local_clustering(degrees, edges)[1] * (degrees - 1)  # at one edge, in the mean
-        ends = edges[np.argsort(triangles[edges].min(axis=1), kind="stable")].ravel()
-        order = np.argsort(label[ends], kind="stable")
-        starts = np.searchsorted(label[ends[order]], np.arange(len(self.wanted) + 1))
-        turns = min(_SWAPS * len(edges), MOST_STEPS)
-        over, prices = self._over(edges, label), self._prices(self.wanted)
-        compiled(_swap_labels)(ends, order, starts, label, over, prices, turns, rng)
-        return ends.reshape(-1, 2)
+        label, both = self.nodes.label_numbers, np.concatenate([edges, edges[:, ::-1]])
+        over, prices, count = self._over(edges, label), self._prices(self.wanted), len(edges)
+        allowed = np.where(self._clear, _NEAR * self.wanted, np.inf)
+        held = {*map(tuple, both.tolist())} if (np.abs(over) > allowed).any() else set()
+        for _ in range(_SWAPS):
+            p, q = np.unravel_index(np.argmax(np.abs(over) - allowed), over.shape)
+            if abs(over[p, q]) <= allowed[p, q]:
+                break
+            first, last = label[both[:, 0]], label[both[:, 1]]
+            pools = (first == p, first == q) if over[p, q] < 0 else ((first == p) & (last == q), first >= 0)
+            draws = _DRAWS * min(int(pool.any()) for pool in pools)
+            s, t = (rng.choice(np.flatnonzero(pool), draws) for pool in pools)
+            (a, b), (d, c) = both[s].T, both[t].T
+            worse = np.zeros(draws)
+            for x, y, by in ((a, b, -1), (c, d, -1), (a, d, 1), (c, b, 1)):
+                cell = rising(np.stack([label[x], label[y]], axis=1))
+                worse += prices[cell] * (1 + 2 * by * over[cell])
+            for k in np.argsort(worse):
+                new = [(int(a[k]), int(d[k])), (int(c[k]), int(b[k]))]
+                if worse[k] < 0 and len({*new[0], *new[1]}) == 4 and not held & {*new}:
+                    old = both[[s[k], t[k]]]
+                    held -= {*map(tuple, [*old.tolist(), *old[:, ::-1].tolist()])}
+                    held |= {*new, *(edge[::-1] for edge in new)}
+                    for place, edge in zip((s[k], t[k]), (new[0], new[1][::-1]), strict=True):
+                        both[place], both[place - count] = edge, edge[::-1]
+                    over = self._over(both[:count], label)
+                    break
+            else:
+                allowed[p, q] = np.inf
+        return both[:count]
 
     def _over(self, edges: Integers, label: Integers) -> Floats:
         """By how much too many edges each cell has."""
         low, high = rising(label[edges])
         count = len(self.wanted)
         return np.bincount(low * count + high, minlength=count * count).reshape(count, count) - self.wanted
+
+    @property
+    def _clear(self) -> NDArray[np.bool_]:
+        return self.wanted > _CLEAR * self.answers.scale
 
     def _prices(self, wanted: Floats) -> Floats:
         """The price of the square of what a number is off: relative where it is clear."""
@@ -254,43 +283,4 @@ def _exchange_labels(
                 stubs[a] += more
                 stubs[b] -= more
                 free[a], free[b] = room_a, room_b
-                break
-
-
-def _swap_labels(
-    ends: Integers, order: Integers, starts: Integers, label: Integers, over: Floats, prices: Floats, turns: int,
-    rng: Generator,
-) -> None:  # fmt: skip
-    """Swap ends of edges where a cell has too few, in place: first of the first edges, then of all.
-
-    Ends 2i and 2i + 1 are those of edge i. `order` has the ends by their labels.
-    """
-    count, held, place = len(label), set(), np.argsort(order)
-    for s in range(0, len(ends), 2):
-        held.add(min(ends[s], ends[s + 1]) * count + max(ends[s], ends[s + 1]))
-    for turn in range(turns):
-        p, q = int(rng.random() * len(over)), int(rng.random() * len(over))
-        if over[min(p, q), max(p, q)] > -0.5 or starts[p] == starts[p + 1] or starts[q] == starts[q + 1]:
-            continue
-        s = order[starts[p] + int(rng.random() * (starts[p + 1] - starts[p]))]
-        t = order[starts[q] + int(rng.random() * (starts[q + 1] - starts[q]))]
-        a, b, c, d = ends[s], ends[s ^ 1], ends[t ^ 1], ends[t]
-        one, other = min(a, d) * count + max(a, d), min(c, b) * count + max(c, b)
-        late = max(s, t) * turns > len(ends) * turn
-        if late or a == d or c == b or one == other or one in held or other in held:
-            continue
-        worse = 0.0
-        for by in (1, -1):  # there, and back
-            for x, y, change in ((a, b, -by), (c, d, -by), (a, d, by), (c, b, by)):
-                i, j = min(label[x], label[y]), max(label[x], label[y])
-                worse += prices[i, j] * (1 + 2 * change * over[i, j])
-                over[i, j] += change
-            if by == 1 and worse < -_SURE:
-                held.discard(min(a, b) * count + max(a, b))
-                held.discard(min(c, d) * count + max(c, d))
-                held.add(one)
-                held.add(other)
-                ends[s ^ 1], ends[t] = d, b
-                order[place[s ^ 1]], order[place[t]] = t, s ^ 1
-                place[s ^ 1], place[t] = place[t], place[s ^ 1]
                 break
