@@ -275,7 +275,7 @@ def joint_degrees_by_tag(edges: Query, limits: Sequence[int]) -> Query:
 
 
 def joint_tags(edges: Query, tags: Query) -> Query:
-    """A third of each edge, by the tags of its ends, which weigh half the degree of a node together."""
+    """A third of each edge, by the tags of its ends; those of a node weigh half its degree."""
     first = half_edges(edges).join(
         tags,
         lambda half: half.src,

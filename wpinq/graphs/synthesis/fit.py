@@ -191,7 +191,8 @@ class SyntheticGraph:
         The family of each of these graphs in words, and whether the answers tell it from others; empty where the
         method has one family.
     nodes : PublicNodes, optional
-        The public nodes, of which any may have no edge. Which of them has which edges is drawn at random.
+        The public nodes, of which any may have no edge. Which of them has which edges is drawn at random, within their
+        labels where they have some.
     arcs : ndarray of int64, shape (directed edges, 2), optional
         The edges with their directions, of a directed graph; one in both directions is there twice.
     """
@@ -300,7 +301,8 @@ def fit_graph(
         Steps, beta, chains, seed, stopping. Without a number of steps, 400 for each edge of the seed
         graph, which has the degrees that follow from answers, at most 20,000,000 and none once a chain is at rest.
     nodes : PublicNodes, optional
-        The public nodes that the answers were measured with.
+        The public nodes that the answers were measured with. With labels the mixing matrix is a further target, and
+        after the walk a few edges are swapped where a clear cell is still off.
     prior : Prior or sequence of Prior
         As for `wpinq.mcmc.sample`, over `method.source()`. With one, chains do all their steps.
     outside : bool

@@ -56,7 +56,9 @@ class PublicNodes:
 
     @staticmethod
     def of(given: object, node: type = int, labels: object = None) -> PublicNodes:
-        """From names, or a file of names (`read_nodes`), and labels: by name, in the order of names, or a column.
+        """From names, or a file of names (`read_nodes`), with labels where there are any.
+
+        Labels are a mapping by name, a sequence in the order of names, or a column of the file.
 
         Raises
         ------
@@ -65,7 +67,8 @@ class PublicNodes:
             label, or labels are fewer than two or too many.
         """
         if isinstance(given, PublicNodes):
-            given, labels = given.names, labels or given.labels or None
+            labels = (given.labels or None) if labels is None else labels
+            given = given.names
         if type(given).__module__.partition(".")[0] in _LIBRARIES:
             raise PlanError(
                 "public nodes are a list from public knowledge: those of a graph tell which nodes have an edge"
@@ -90,8 +93,8 @@ class PublicNodes:
             raise PlanError("every public node has one label, a text or a whole number: one has none, or another type")
         if not 2 <= len(set(map(str, said))) <= MOST_LABELS:
             raise PlanError(f"the labels of public nodes are 2 to {MOST_LABELS} different ones: merge small groups")
-        names, kept = zip(*sorted(zip(names, map(str, said), strict=True), key=lambda each: each[::-1]), strict=True)
-        return PublicNodes(names, kept)
+        rows = sorted(zip(map(str, said), names, strict=True))
+        return PublicNodes(tuple(name for _, name in rows), tuple(label for label, _ in rows))
 
     def __len__(self) -> int:
         return len(self.names)
