@@ -65,7 +65,7 @@ def label_mixing(edges: Query, starts: Sequence[int]) -> Query:
     >>> import wpinq as wp
     >>> edges = wp.source("edges", src=int, dst=int)
     >>> wp.evaluate(label_mixing(edges, [0, 10]), {"edges": [(3, 12), (14, 3), (1, 2)]})
-    WeightedDataset({(0, 1): 2.0, (0, 0): 1.0})
+    WeightedDataset({(0, 0): 1.0, (0, 1): 2.0})
     """
     check_edges(edges)
 
