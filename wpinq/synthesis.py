@@ -23,6 +23,7 @@ from wpinq.expr.trace import RecordFunction
 from wpinq.expr.values import Value
 from wpinq.functions import cast
 from wpinq.graphs.synthesis.fit import SyntheticGraph, fit_graph
+from wpinq.graphs.synthesis.labels import labelled_measurements
 from wpinq.graphs.synthesis.method import UNBOUNDED, Bounds, Method, refuse_infeasible
 from wpinq.graphs.synthesis.methods import DEFAULT_METHOD, find_method
 from wpinq.graphs.synthesis.public_nodes import PublicNodes
@@ -67,6 +68,7 @@ def synthesize_graph(
     method: Method | str = DEFAULT_METHOD,
     node: type = int,
     nodes: object = None,
+    labels: object = None,
     bounds: Bounds = UNBOUNDED,
     settings: Settings | None = None,
     seed: int | None = None,
@@ -91,6 +93,9 @@ def synthesize_graph(
     nodes : names, path or PublicNodes, optional
         All nodes that may have an edge, from public knowledge and never from the graph. Their names are those of the
         synthetic graph. Edges with another end are refused as a whole.
+    labels : mapping, sequence or str, optional
+        The public label of each public node: by name, in the order of names, or the column of a csv file of nodes. The
+        synthetic graph has about as many edges between two labels as the graph.
     bounds : Bounds
         Public bounds on the graph, `graphs.Bounds(nodes=1000)`, never taken from it.
     settings : Settings, optional
@@ -138,7 +143,9 @@ def synthesize_graph(
     settings = settings if seed is None else replace(settings, seed=seed)
     chosen.check(settings)
     import_igraph()  # both before anything is spent
-    public = None if nodes is None else PublicNodes.of(nodes, node)
+    if labels is not None and nodes is None:
+        raise PlanError("labels are of public nodes: give nodes=, all nodes that may have an edge")
+    public = None if nodes is None else PublicNodes.of(nodes, node, labels)
     kept: dict[str, Any] = {"ledger": ledger, "budget": budget, "version": version}
     answers = measure_graph(graph, chosen, epsilon, node=node, nodes=public, bounds=bounds, on_bill=on_bill, **kept)
     return fit_graph(answers, chosen, settings, nodes=public, progress=progress)
@@ -236,7 +243,7 @@ def measure_graph(
         if bounds.nodes is not None:
             raise PlanError("public nodes bound their number by themselves: leave the bound on nodes out")
         bounds = replace(bounds, nodes=len(nodes))
-    measurements = method.measurements(source, epsilon, split, bounds)
+    measurements = labelled_measurements(method, source, epsilon, split, bounds, nodes)
     refuse_infeasible(measurements, bounds)
     bill = Bill(measurements)
     if budget is not None:
@@ -271,6 +278,7 @@ def _records(
     edges = simple.edges(node)
     if nodes is not None:
         edges = nodes.numbered(edges)
+        edges = edges if method.directed else [(min(edge), max(edge)) for edge in edges]
     return edges if not method.symmetric else edges + [(b, a) for a, b in edges]
 
 

@@ -77,7 +77,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "attacks/test_equality.py::test_a_mapping_cannot_hold_one_record_twice",
     ),
     "people across tables": ("attacks/test_people_across_tables.py",),
-    "nodes of graphs": ("attacks/test_cut_nodes.py", "synthesis/test_public_nodes.py"),
+    "nodes of graphs": ("attacks/test_cut_nodes.py", "synthesis/test_public_nodes.py", "synthesis/test_labels.py"),
     "accounts by epoch": ("attacks/test_series.py", "attacks/test_series_mutants.py", "cli/test_publish.py"),
     "contradicting declarations": (
         "attacks/test_declarations.py",

@@ -169,6 +169,8 @@ MISTAKES: list[tuple[str, str, str]] = [
     ("networkx", "graphs.fit_graph({})", "fit_graph(answers, method, settings"),
     ("networkx", "graphs.synthesize([(1, 2)], 1, nodes=[1, 1])", "different names"),
     ("networkx", "graphs.synthesize([(1, 2)], 1, nodes=7)", "a list of names, or a file"),
+    ("networkx", "graphs.synthesize([(1, 2)], 1, nodes=[1, 2], labels='dept')", "a column of a file of nodes"),
+    ("networkx", "graphs.synthesize([(1, 2)], 1, labels={1: 'a', 2: 'b'})", "give nodes="),
     ("pandas", "wp.tables.synthesize(frame)", "declare the public cells"),
     ("pandas", "wp.tables.synthesize(frame, bins={'agee': [0, 9]})", "did you mean"),
     ("pandas", "wp.schema(frame, sample=frame)", "separate file"),

@@ -58,6 +58,8 @@ def add_parser(commands: Any) -> None:
     measured("--node", choices=["int", "str"], default="int", help="the type of nodes (default int)")
     public = "all nodes that may have an edge, a node a line, from public knowledge and never from the graph"
     measured("--nodes", type=Path, metavar="FILE", help=public)
+    named = "the column of the nodes' public labels in a csv or tsv file of --nodes: edges by label come near too"
+    measured("--label", metavar="NAME", help=named)
     arguments.add_ledger(measurement, " edges")
     every = f"steps per chain (default: {STEPS_PER_EDGE} an edge, at most {MOST_STEPS:,}, fewer once the score stalls)"
     walked("--steps", type=int, metavar="N", help=every)
@@ -165,7 +167,9 @@ def _measured(options: argparse.Namespace, folder: Path) -> _Run:
         arguments.check_readable(options.nodes)
         if options.nodes.samefile(options.graph):
             raise UsageError("--nodes is a list from public knowledge, never the protected graph: name another file")
-        nodes = read_nodes(options.nodes, node)
+        nodes = read_nodes(options.nodes, node, options.label)
+    elif options.label is not None:
+        raise UsageError("--label names a column of the file of public nodes: give --nodes FILE")
 
     by_edges = f"{STEPS_PER_EDGE} steps per edge of the seed graph, at most {MOST_STEPS:,}, fewer once the score stalls"
     steps = by_edges if settings.steps is None else f"{settings.steps:,} steps"

@@ -270,17 +270,21 @@ def joint_degrees_by_tag(edges: Query, limits: Sequence[int]) -> Query:
     >>> wp.evaluate(joint_degrees_by_tag(edges, [0, 1, 4]), path, exact=True)
     WeightedDataset({(0, 0): Fraction(1, 3), (0, 1): Fraction(1, 3)})
     """
-    tags = _whole_degree_tags(edges, limits)
+    joint = joint_tags(edges, _whole_degree_tags(edges, limits))
+    return joint.read_as("a third of each edge, shared among the tags i and j of its ends")
+
+
+def joint_tags(edges: Query, tags: Query) -> Query:
+    """A third of each edge, by the tags of its ends; those of a node weigh half its degree."""
     first = half_edges(edges).join(
         tags,
         lambda half: half.src,
         lambda tag: tag.record,
         lambda half, tag: F.record(src=half.src, dst=half.dst, tag=tag.index),
     )
-    joint = first.join(
+    return first.join(
         tags, lambda half: half.dst, lambda tag: tag.record, lambda half, tag: F.sort((half.tag, tag.index))
     )
-    return joint.read_as("a third of each edge, shared among the tags i and j of its ends")
 
 
 def pair_slices(edges: Query, limits: Sequence[float]) -> Query:

@@ -14,13 +14,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wpinq.api.query import Query
 from wpinq.display.html import render
 from wpinq.errors import AnswersError, WpinqError
 from wpinq.expr.types import STR, TupleOf
 from wpinq.graphs.edges import write_edges
 from wpinq.graphs.synthesis.components import join_components
 from wpinq.graphs.synthesis.directed import RECIPROCAL
-from wpinq.graphs.synthesis.method import LOST, Method, SeedGraph
+from wpinq.graphs.synthesis.labels import LABELS, LabelMixing
+from wpinq.graphs.synthesis.method import LOST, Method, SeedGraph, answered
 from wpinq.graphs.synthesis.methods import find_method
 from wpinq.graphs.synthesis.public_nodes import PublicNodes
 from wpinq.graphs.synthesis.random_graphs import import_igraph, imported, local_clustering, rising
@@ -31,7 +33,7 @@ from wpinq.mcmc.run import ChainBars, Samples, Update, sample
 from wpinq.mcmc.settings import CheckpointError, Settings, make_folder, write_atomically
 from wpinq.mcmc.target import Prior
 from wpinq.measure.answers import Answers
-from wpinq.plan.node import sources
+from wpinq.plan.node import sources, topological
 from wpinq.runtime.arrays import Integers, numbered
 
 # Statistics of a public graph: those that a synthesis fits, and those of its structure.
@@ -190,7 +192,8 @@ class SyntheticGraph:
         The family of each of these graphs in words, and whether the answers tell it from others; empty where the
         method has one family.
     nodes : PublicNodes, optional
-        The public nodes, of which any may have no edge. Which of them has which edges is drawn at random.
+        The public nodes, of which any may have no edge. Which of them has which edges is drawn at random, within their
+        labels where they have some.
     arcs : ndarray of int64, shape (directed edges, 2), optional
         The edges with their directions, of a directed graph; one in both directions is there twice.
     """
@@ -299,7 +302,8 @@ def fit_graph(
         Steps, beta, chains, seed, stopping. Without a number of steps, 400 for each edge of the seed
         graph, which has the degrees that follow from answers, at most 20,000,000 and none once a chain is at rest.
     nodes : PublicNodes, optional
-        The public nodes that the answers were measured with.
+        The public nodes that the answers were measured with. With labels the mixing matrix is a further target, and
+        after the walk a few edges are swapped where a clear cell is still off.
     prior : Prior or sequence of Prior
         As for `wpinq.mcmc.sample`, over `method.source()`. With one, chains do all their steps.
     outside : bool
@@ -371,8 +375,14 @@ def fit_graph(
     generators = [np.random.default_rng(s) for s in np.random.SeedSequence((settings.seed, 1)).spawn(settings.chains)]
     drawn = [estimates.seed(rng) for rng in generators]
     begun = [seed if isinstance(seed, SeedGraph) else SeedGraph(seed) for seed in drawn]
-    if public is not None:
-        begun = [_placed(seed, public, rng) for seed, rng in zip(begun, generators, strict=True)]
+    mixing = None
+    if nodes is not None and nodes.labels:
+        (leaf,) = (node for node in topological([targets[0].plan]) if not node.inputs)
+        mixing = LabelMixing.of(answered(answers, LABELS), nodes, max(len(seed.edges) for seed in begun))
+        targets.append(mixing.target(Query(leaf)))
+        begun = [_placed(seed, mixing.places(seed.edges, rng)) for seed, rng in zip(begun, generators, strict=True)]
+    elif public is not None:
+        begun = [_placed(seed, rng.permutation(public)) for seed, rng in zip(begun, generators, strict=True)]
     over_nodes: EdgeStatistics = partial(traced_statistics, nodes=public)
     traced = over_nodes if statistics is traced_statistics else statistics
     seeds = tuple(_array(seed.edges) for seed in begun)
@@ -398,17 +408,19 @@ def fit_graph(
     arcs, rng = None, np.random.default_rng(np.random.SeedSequence((settings.seed, 3)))
     if estimates.components is not None:
         edges = _array(join_components(edges, estimates.components, rng))
+    if mixing is not None:  # after components are joined, which moves a few edges between labels
+        edges = _array(mixing.mended(edges, rng))
     if estimates.direct is not None:
         turned = estimates.direct(edges, rng)
         arcs = turned[np.lexsort(turned.T[::-1])]
     return SyntheticGraph(edges, chosen, settled, dict(answers), samples, seeds, uncertainty, families, nodes, arcs)
 
 
-def _placed(seed: SeedGraph, nodes: int, rng: np.random.Generator) -> SeedGraph:
-    """The graph over so many public nodes: which is which is drawn, for no answer tells it."""
-    order, places = rng.permutation(nodes), None
+def _placed(seed: SeedGraph, order: Integers) -> SeedGraph:
+    """The graph over public nodes in this order, which is drawn: no answer tells which is which."""
+    places = None
     if seed.places is not None:
-        places = np.zeros((nodes, seed.places.shape[1]))
+        places = np.zeros((len(order), seed.places.shape[1]))
         places[order[: len(seed.places)]] = seed.places
     return replace(seed, edges=order[seed.edges], places=places)
 
@@ -437,7 +449,7 @@ def _labelled(edges: Integers, record: Any) -> NDArray[Any]:
 
 # A run in a folder, its answers, options and chains, from which it can be resumed.
 
-FORMAT, FORMAT_VERSION = "wpinq synthesis run", 3
+FORMAT, FORMAT_VERSION = "wpinq synthesis run", 4
 _RUN, _ANSWERS = "run.json", "answers"
 
 
@@ -481,7 +493,7 @@ def save_run(
         save_answers(folder, name, table)
     known = {"format": FORMAT, "version": FORMAT_VERSION, "answers": list(answers)}
     known |= {"method": method, "settings": settings.to_json()}
-    known["nodes"] = None if nodes is None else nodes.names
+    known["nodes"], known["labels"] = (None, ()) if nodes is None else (nodes.names, nodes.labels)
     write_atomically(folder / _RUN, json.dumps(known, indent=1).encode())
 
 
@@ -501,7 +513,7 @@ def load_run(folder: Path) -> tuple[Method, Settings, dict[str, Answers], Public
             answers = {name: Answers.load(folder / _ANSWERS / f"{name}.json") for name in known["answers"]}
             nodes = known["nodes"]
             if nodes is not None:
-                nodes = PublicNodes(tuple(nodes))
+                nodes = PublicNodes(tuple(nodes), tuple(known["labels"]))
             return find_method(known["method"]), Settings.from_json(known["settings"]), answers, nodes
     except (OSError, ValueError, KeyError, TypeError, AttributeError, WpinqError):
         pass
