@@ -278,7 +278,7 @@ def estimate_degrees(
 
 
 def with_edges(degrees: Integers, low: float, high: float) -> Integers:
-    """Degrees with a number of edges in an interval.
+    """Degrees with a number of edges in an interval, whose ends are rounded: a number of edges is whole.
 
     Stubs are added, or taken, at evenly spaced ones. A curve loses what it smooths away, and the sum of masses does
     not.
@@ -289,7 +289,7 @@ def with_edges(degrees: Integers, low: float, high: float) -> Integers:
     (array([1, 1, 3, 5]), array([1, 1, 2, 4]))
     """
     stubs = int(degrees.sum())  # of an odd number the last is lost
-    more = 2 * math.ceil(max(low - stubs // 2, 0)) - 2 * math.ceil(max(stubs // 2 - high, 0))
+    more = 2 * max(round(low) - stubs // 2, 0) - 2 * max(stubs // 2 - round(high), 0)
     if not stubs or not more:
         return degrees
     places = (np.arange(abs(more)) + 0.5) * stubs / abs(more)
