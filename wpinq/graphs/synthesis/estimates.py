@@ -278,9 +278,9 @@ def estimate_degrees(
 
 
 def with_edges(degrees: Integers, low: float, high: float) -> Integers:
-    """Degrees with a number of edges in an interval, whose ends are rounded: a number of edges is whole.
+    """Degrees with a number of edges in an interval.
 
-    Stubs are added, or taken, at evenly spaced ones. A curve loses what it smooths away, and the sum of masses does
+    Its ends are rounded, for a number of edges is whole. Stubs are added, or taken, at evenly spaced ones. A curve loses what it smooths away, and the sum of masses does
     not.
 
     Examples
