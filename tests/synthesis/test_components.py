@@ -77,3 +77,15 @@ def test_the_number_is_that_of_components_with_an_edge() -> None:
         answers = wp.simulate(component_count(edges, 10_000), {"edges": data}, seed=1)
         assert (answers.value, list(answers.keys)) == (count, ["components"])
         assert answers.value_interval(0.95) == (count, count)
+
+
+def test_an_answer_below_one_is_an_interval_of_one() -> None:
+    """Noise may take the number below 0; a graph of two edges has a component."""
+    method = find_method("tags")
+    wanted = method.measurements(method.source(), 10_000)
+    answers = {name: wp.simulate(asked, {"edges": RINGS}, seed=1) for name, asked in wanted.items()}
+    low = answers["component_count"]
+    answers["component_count"] = wp.Answers(low.measurement, low.scale, np.array([-50.0]), simulated=True)
+    estimates = method.estimate(answers)
+    found = estimates.intervals(np.random.default_rng(1))["components"]
+    assert (found.low, found.high, estimates.components) == (1, 1, 1)
