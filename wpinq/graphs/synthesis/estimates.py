@@ -280,8 +280,8 @@ def estimate_degrees(
 def with_edges(degrees: Integers, low: float, high: float) -> Integers:
     """Degrees with a number of edges in an interval.
 
-    Its ends are rounded, for a number of edges is whole. Stubs are added, or taken, at evenly spaced ones. A curve loses what it smooths away, and the sum of masses does
-    not.
+    Its ends are rounded, for a number of edges is whole. Stubs are added, or taken, at evenly spaced ones. A curve
+    loses what it smooths away, and the sum of masses does not.
 
     Examples
     --------

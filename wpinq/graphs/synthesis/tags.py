@@ -320,8 +320,8 @@ class Tagged(Method):
             spread["edges"] = count_interval(answers[EDGES], 0)
         parts = answers.get(COMPONENTS)
         if parts is not None and nodes is None:  # of public nodes, those without an edge are components too
-            ends = parts.value_interval(uncertainty.CONFIDENCE)
-            spread["components"] = uncertainty.Interval.of_count(*(max(end, 1.0) for end in ends))
+            low, high = parts.value_interval(uncertainty.CONFIDENCE)
+            spread["components"] = uncertainty.Interval.of_count(max(low, 1.0), max(high, 1.0))
         held, at_most = spread["edges"], None if parts is None else max(1, round(float(parts.value)))
         fitted_degrees = estimates.estimate_degrees(_values(mass), mass.scale, limits, highest)
         degrees = np.sort(fitted_degrees)[-(nodes or 0) :]
