@@ -12,7 +12,7 @@ import pytest
 
 import wpinq as wp
 from tests.service.conftest import Peopled
-from tests.support.service import COUNT, configured, until
+from tests.support.service import COUNT, RunningService, configured, until
 from wpinq.engines.sql.engine import untranslated
 from wpinq.service.config import read_configuration
 from wpinq.service.server import _listener
@@ -50,15 +50,21 @@ def test_planners_have_no_file_of_ledger_or_users_and_no_database(peopled: Peopl
         assert folder not in mapped
 
 
+def all_planners(service: RunningService) -> list[int]:
+    """The four planners of the fixture, once all are there."""
+    found = service.processes("planner")
+    return found if len(found) == 4 else []
+
+
 @pytest.mark.long
 def test_a_process_has_no_way_to_what_is_another_s(peopled: Peopled) -> None:
     """A planner in place of another had the way of measurements, by which it could have told a false load."""
     service = peopled.service
-    before = set(until(lambda: service.processes("planner")))
+    before = set(until(lambda: all_planners(service)))
     assert service.ask(
         "POST", "v1/explain", peopled.alice, {"program": COUNT.format(name="x", epsilon="0.1")}
     ).is_success
-    until(lambda: not before <= set(service.processes("planner")) and len(service.processes("planner")) == len(before))
+    until(lambda: (now := all_planners(service)) and not before <= set(now))
     sockets = {
         name: [
             {file for file in files(pid) if file.startswith("socket:")}

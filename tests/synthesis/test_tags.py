@@ -95,7 +95,7 @@ def test_a_hub_far_above_all_other_degrees_is_found() -> None:
     for _ in range(8):
         found = np.sort(estimate_degrees(noisy_mass(degrees, limits, 10.0, rng), 10, limits))
         off.append(found[-1] / 1500 - 1)
-        assert found[-2] < 250
+        assert found[-2] < found[-1] / 4  # no second hub: the tail of the curve at most, where noise hides it
     assert np.abs(off).max() < 0.25
     assert np.median(np.abs(off)) < 0.1
 

@@ -16,6 +16,7 @@ from wpinq.cli.main import main
 from wpinq.errors import PlanError
 from wpinq.graphs import Bounds, fit_graph
 from wpinq.graphs.synthesis import find_method, graph_statistics, method_names
+from wpinq.graphs.synthesis.directed import RECIPROCAL
 from wpinq.graphs.synthesis.estimates import ClusteringCurves, DegreeClasses, fit_fields
 from wpinq.graphs.synthesis.fit import ALL_STATISTICS, graph_structure
 from wpinq.graphs.synthesis.method import _mass, infeasible
@@ -304,7 +305,7 @@ def test_every_method_tells_of_what_it_measures_the_same_each_time(name: str) ->
     graph = fit_graph(answers, method, Settings(50, seed=3), on_uncertainty=told.append)
     again = fit_graph(answers, method, Settings(50, seed=3))
     assert told == [graph.uncertainty] == [again.uncertainty]
-    assert {"nodes", "edges", "largest_degree"} <= set(graph.uncertainty) <= set(ALL_STATISTICS)
+    assert {"nodes", "edges", "largest_degree"} <= set(graph.uncertainty) <= {*ALL_STATISTICS, RECIPROCAL}
     true = graph_statistics(edges)
     for statistic in ("nodes", "edges", "largest_degree"):
         interval = graph.uncertainty[
@@ -316,4 +317,4 @@ def test_every_method_tells_of_what_it_measures_the_same_each_time(name: str) ->
         assert graph.uncertainty["triangles"].low < 1.2 * true["triangles"]
         assert graph.uncertainty["triangles"].high > 0.8 * true["triangles"]
     words = report(graph)["uncertainty"]["statistics"]
-    assert list(words) == list(graph.statistics()) == list(ALL_STATISTICS)
+    assert list(words) == list(graph.statistics()) == [*ALL_STATISTICS, *[RECIPROCAL] * method.directed]
