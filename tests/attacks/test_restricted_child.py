@@ -61,7 +61,7 @@ ATTEMPTS = {
     "another time": "os.utime(FOLDER + '/kept')",
     "another name": "os.rename(FOLDER + '/kept', FOLDER + '/kept')",
     "no file": "os.unlink(FOLDER + '/gone')",
-    "a file of the libraries to write": "open(os.path.dirname(wp.__file__) + '/new.pyc', 'x')",
+    "a file of the libraries to write": "open(os.path.dirname(wp.__file__) + f'/{os.path.basename(FOLDER)}.pyc', 'x')",
 }
 """Each goes on where nobody restricts it."""
 
@@ -144,7 +144,7 @@ for attempt in ATTEMPTS:
 tell(seen=seen)
 """
     )
-    (Path(wp.__file__).parent / "new.pyc").unlink(missing_ok=True)
+    (Path(wp.__file__).parent / f"{tmp_path.name}.pyc").unlink(missing_ok=True)
     assert [name for name, status in zip(ATTEMPTS, found["seen"], strict=True) if status] == []
 
 

@@ -356,7 +356,7 @@ def infeasible(measurements: Mapping[str, Measurement], bounds: Bounds) -> dict[
     >>> from wpinq.graphs.synthesis import find_method
     >>> method = find_method("tags")
     >>> infeasible(method.measurements(method.source(), "0.01"), Bounds(nodes=20))["joint_degrees"]
-    'joint_degrees of any graph of at most 20 nodes is less than 64, and the noise is ±1,599'
+    'joint_degrees of any graph of at most 20 nodes is less than 64, and the noise is ±1,669'
     """
     if bounds.nodes is None:
         return {}
