@@ -71,7 +71,7 @@ def less_noise(module: Any, name: str) -> Callable[[pytest.MonkeyPatch], None]:
 @pytest.mark.parametrize(
     ("text", "mutate", "draws"),
     [
-        pytest.param(COUNT, less_noise(laplace, "add_laplace"), 30_000, id="numbers"),
+        pytest.param(COUNT, less_noise(laplace, "add_laplace"), 100_000, id="numbers"),
         pytest.param(DEGREE, less_noise(graph_counts, "draw_count"), 16_000, id="a ladder", marks=pytest.mark.long),
         pytest.param(MEDIAN, less_noise(choose, "select"), 60_000, id="a choice", marks=pytest.mark.long),
     ],
