@@ -349,10 +349,11 @@ def _typed(number: str) -> str:
 
 # Plans that differ in parameters alone: their program is written once, with marks, and filled in for each.
 #
-# A parameter is a number that is only compared, added or multiplied. The compiler puts it into SQL as one literal, and
-# asks nothing of it but whether it is the same as another. A number means more where it divides, bounds a list, is a
-# width or a weight, or numbers a piece of a Shave: then it is part of the shape. So are the bounds of its steps, found
-# for each plan with its own numbers. The weight of every record reads no numbers but the weights of a written list.
+# A parameter is a number that is only compared, added or multiplied, is the lesser or greater of two, or divides and is
+# 1 or more, as its mark. The compiler puts it into SQL as one literal, and asks nothing else of it but whether it is the
+# same as another. A number means more where it is another divisor, bounds a list, is a width or a weight, or numbers a
+# piece of a Shave: then it is part of the shape. So are the bounds of its steps, found for each plan with its own
+# numbers. The weight of every record reads no numbers but the weights of a written list.
 
 #: The primitives whose rules write numbers and do not look at them.
 _OPAQUE = frozenset(("less", "equal", "add", "subtract", "multiply"))
@@ -376,13 +377,19 @@ def parameters(root: Node) -> list[Constant]:
     functions = [value for node in steps for _, value in node.operator.arguments() if isinstance(value, Lambda)]
     numbers, others = dict[Constant, None](), set[Expr]()
     for each in (each for function in functions for each in walk(function.core)):
-        written = isinstance(each, Call) and each.name in opaque
-        for child in each.children:
-            if written and isinstance(child, Constant) and type(child.value) in (int, float):
-                numbers[child] = None
+        name = _name(each)
+        written = name in opaque or (name == "where" and _name(each.children[0]) == "less")
+        for place, child in enumerate(each.children):
+            number = isinstance(child, Constant) and type(child.value) in (int, float) and child
+            if number and (written or (name == "divide" and place == 1 and number.value >= 1)):
+                numbers[number] = None
             else:
                 others.add(child)
     return [each for each in numbers if each not in others]
+
+
+def _name(expr: Expr) -> str:
+    return expr.name if isinstance(expr, Call) else ""
 
 
 def with_constants(function: Lambda, constants: Mapping[Constant, Constant]) -> Expr:
