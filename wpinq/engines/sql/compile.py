@@ -349,10 +349,10 @@ def _typed(number: str) -> str:
 
 # Plans that differ in parameters alone: their program is written once, with marks, and filled in for each.
 #
-# A parameter is a number that is only compared, added or multiplied, is the lesser or greater of two, or divides and is
-# 1 or more, as its mark. The compiler puts it into SQL as one literal, and asks nothing else of it but whether it is the
-# same as another. A number means more where it is another divisor, bounds a list, is a width or a weight, or numbers a
-# piece of a Shave: then it is part of the shape. So are the bounds of its steps, found for each plan with its own
+# A parameter is a number that is only compared, added or multiplied, the lesser or greater of two, or a divisor of 1 or
+# more, as the marks are. The compiler puts it into SQL as one literal, and asks nothing else of it but whether it is the
+# same as another. Other divisors mean more, and so do numbers that bound a list, are a width or a weight, or number a
+# piece of a Shave: then they are part of the shape. So are the bounds of its steps, found for each plan with its own
 # numbers. The weight of every record reads no numbers but the weights of a written list.
 
 #: The primitives whose rules write numbers and do not look at them.
