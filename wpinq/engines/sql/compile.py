@@ -350,9 +350,9 @@ def _typed(number: str) -> str:
 # Plans that differ in parameters alone: their program is written once, with marks, and filled in for each.
 #
 # A parameter is a number that is only compared, added or multiplied, the lesser or greater of two, or a divisor of 1 or
-# more, as the marks are. The compiler puts it into SQL as one literal, and asks nothing else of it but whether it is the
-# same as another. Other divisors mean more, and so do numbers that bound a list, are a width or a weight, or number a
-# piece of a Shave: then they are part of the shape. So are the bounds of its steps, found for each plan with its own
+# more, as the marks are. The compiler puts it into SQL as one literal, and asks nothing else of it but whether it is
+# the same as another. Other divisors mean more, and so do numbers that bound a list, are a width or a weight, or number
+# a piece of a Shave: then they are part of the shape. So are the bounds of its steps, found for each plan with its own
 # numbers. The weight of every record reads no numbers but the weights of a written list.
 
 #: The primitives whose rules write numbers and do not look at them.
@@ -375,16 +375,16 @@ def parameters(root: Node) -> list[Constant]:
     steps = [*topological([root])]
     opaque = _OPAQUE - {"equal"} if any(isinstance(node.operator, Shave) for node in steps) else _OPAQUE
     functions = [value for node in steps for _, value in node.operator.arguments() if isinstance(value, Lambda)]
-    numbers, others = dict[Constant, None](), set[Expr]()
-    for each in (each for function in functions for each in walk(function.core)):
+    numbers, others = dict[Constant, None](), set[Constant]()
+    for each in (each for function in functions for each in walk(function.core) if each.children):
         name = _name(each)
         written = name in opaque or (name == "where" and _name(each.children[0]) == "less")
         for place, child in enumerate(each.children):
-            number = isinstance(child, Constant) and type(child.value) in (int, float) and child
-            if number and (written or (name == "divide" and place == 1 and number.value >= 1)):
-                numbers[number] = None
-            else:
-                others.add(child)
+            if isinstance(child, Constant) and type(child.value) in (int, float):
+                if written or (name == "divide" and place == 1 and child.value >= 1):
+                    numbers[child] = None
+                else:
+                    others.add(child)
     return [each for each in numbers if each not in others]
 
 
@@ -423,6 +423,8 @@ def _marked(root: Node) -> tuple[bytes, dict[str, str], Callable[[], Node]]:
     return upward(root, digest)[root.digest], dict(zip(*sql, strict=True)), lambda: over(root, changed)
 
 
+_PLACES = re.compile(rf"{_TABLES.pattern}|CAST\([0-9.e+]+ AS (?:BIGINT|DOUBLE)\)")
+
 _templates = lru_cache(maxsize=1024)(lambda *shape: list[Compiled | None]())
 
 
@@ -448,8 +450,8 @@ def _all_facts(root: Node) -> tuple[object, ...]:
 
 def _filled(program: Compiled, texts: Mapping[str, str]) -> Compiled:
     """A program with other texts in the place of some, and tables named by their new queries."""
-    names, places = dict(texts), re.compile(rf"{_TABLES.pattern}|CAST\([0-9.e+]+ AS (?:BIGINT|DOUBLE)\)")
-    fill = partial(places.sub, lambda found: names.get(found[0], found[0]))
+    names = dict(texts)
+    fill = partial(_PLACES.sub, lambda found: names.get(found[0], found[0]))
     script = Script(Emitter(DUCKDB), ())
     for each in program.statements:
         script.step = each.step

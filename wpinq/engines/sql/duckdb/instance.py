@@ -99,9 +99,7 @@ class Connection:
         return getattr(self._connection, name)
 
 
-_REWRITTEN = re.compile(
-    r"""'[^']*'|"[^"]*"|\bCAST\(([0-9][0-9.]*)(e[-+]?[0-9]+)? AS DOUBLE\)|\bsourcex?_\w+"""
-)
+_REWRITTEN = re.compile(r"""'[^']*'|"[^"]*"|\bCAST\(([0-9][0-9.]*)(e[-+]?[0-9]+)? AS DOUBLE\)|\bsourcex?_\w+""")
 
 
 # --- data into DuckDB: a source becomes a table or a view -------------------------------------------------------------

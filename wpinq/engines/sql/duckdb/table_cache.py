@@ -258,12 +258,19 @@ class TableCache:
         self.results.clear()
         self._queries.clear()
 
+    def small_output(self, compiled: Compiled) -> str:
+        """The query of an output that is small, in any order and with records of weight 0; empty for others.
+
+        DuckDB plans no filter and no order.
+        """
+        small = not compiled.grows and all(map(self._is_small, compiled.reads))
+        return _NONZERO.sub(r"\1", compiled.output) if small else ""
+
     def keep_result(self, of_plan: Hashable, compiled: Compiled) -> Result:
         """Store the output of a program whose tables were made, unless it is one of them."""
         held = Result(self._sources(compiled.reads))
-        if not compiled.grows and all(self._is_small(table) for table in compiled.reads):
-            with_zeros = _NONZERO.sub(r"\1", compiled.output)  # a query less for DuckDB to plan
-            found = fetch(self.connection, f"{with_zeros} LIMIT {KEPT_RECORDS + 1}", compiled.type)
+        if query := self.small_output(compiled):
+            found = fetch(self.connection, f"{query} LIMIT {KEPT_RECORDS + 1}", compiled.type)
             if len(found) <= KEPT_RECORDS:
                 self._hold(held, {record: weight for record, weight in found.items() if weight})
         if held.weights is None and compiled.table is None:
