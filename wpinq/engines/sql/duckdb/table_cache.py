@@ -15,6 +15,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from sys import getsizeof
 from typing import Any
 
@@ -359,9 +360,8 @@ class TableCache:
         """Drop the oldest results in Python until the others fit the room."""
         if self._held > self.room:
             self._held = sum(held.size for held in self.results.values() if held.weights)
-        elif len(self.results) <= KEPT_TABLES:
-            return
-        for plan, held in list(self.results.items())[:-1]:
+        most = len(self.results) - (1 if self._held > self.room else KEPT_TABLES)
+        for plan, held in [*islice(self.results.items(), max(most, 0))]:
             if self._held <= self.room and len(self.results) <= KEPT_TABLES:
                 break
             self._held -= held.size if held.weights else 0
