@@ -394,15 +394,15 @@ def _name(expr: Expr) -> str:
 
 def with_constants(function: Lambda, constants: Mapping[Constant, Constant]) -> Expr:
     """The core of a function with other constants."""
-    done: dict[Expr, Expr] = dict(constants.items())
+    done: dict[bytes, Expr] = {old.digest: new for old, new in constants.items()}
     for each in walk(function.core):
-        parts = tuple([done[part] for part in each.children])
+        parts = tuple([done[part.digest] for part in each.children])
         if isinstance(each, Call) and any(map(is_not, parts, each.children)):
-            done[each] = Call(each.type, each.name, parts, each.attributes)
+            done[each.digest] = Call(each.type, each.name, parts, each.attributes)
         elif isinstance(each, Lambda) and parts[0] is not each.body:
-            done[each] = Lambda(each.type, each.level, each.parameters, *parts)
-        done.setdefault(each, each)
-    return done[function.core]
+            done[each.digest] = Lambda(each.type, each.level, each.parameters, *parts)
+        done.setdefault(each.digest, each)
+    return done[function.core.digest]
 
 
 @lru_cache(maxsize=64)
@@ -416,8 +416,11 @@ def _marked(root: Node) -> tuple[bytes, dict[str, str], Callable[[], Node]]:
         given = {name: with_constants(value, put) for name, value in operator.arguments() if isinstance(value, Lambda)}
         return replace(operator, **given) if given else operator  # type: ignore[type-var]
 
+    def meaning(value: Expr) -> bytes:
+        return with_constants(value, put).digest if isinstance(value, Lambda) else value.digest
+
     def digest(node: Node, inputs: list[bytes]) -> bytes:
-        return digest_of(changed(node.operator).identity(), *inputs) if inputs else node.digest
+        return digest_of(node.operator.identity(meaning), *inputs) if inputs else node.digest
 
     sql = [[as_term(constant(number.value, number.type, DUCKDB)).text for number in each] for each in (marks, held)]
     return upward(root, digest)[root.digest], dict(zip(*sql, strict=True)), lambda: over(root, changed)
