@@ -10,11 +10,10 @@ coverage tests) reads the registry.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cache
-from operator import attrgetter
 from typing import Any, ClassVar, Literal
 
 from wpinq.errors import PlanError
@@ -218,12 +217,12 @@ class Operator(ABC):
     def evaluate(self, inputs: tuple[Weights, ...], arithmetic: Arithmetic) -> Weights:
         """The meaning: the output dataset, exact when the arithmetic is."""
 
-    def identity(self, meaning: Callable[[Expr], bytes] = attrgetter("digest")) -> bytes:
-        """The digest of the operator with its arguments, which are expressions of some meaning, or plain."""
+    def identity(self) -> bytes:
+        """The digest of the operator with its arguments."""
         parts: list[bytes | str] = [self.name]
         for name, value in self.arguments():
             if _arguments(type(self))[name]:
-                parts += [name, meaning(value) if isinstance(value, Expr) else repr(value)]
+                parts += [name, value.digest if isinstance(value, Expr) else repr(value)]
         return digest_of(*parts)
 
     def arguments(self) -> Iterator[tuple[str, Any]]:

@@ -375,21 +375,15 @@ def parameters(root: Node) -> list[Constant]:
     steps = [*topological([root])]
     opaque = _OPAQUE - {"equal"} if any(isinstance(node.operator, Shave) for node in steps) else _OPAQUE
     functions = [value for node in steps for _, value in node.operator.arguments() if isinstance(value, Lambda)]
-    numbers, others = dict[Constant, None](), set[Constant]()
+    numbers, others = dict[Constant, None](), dict[Constant, None]()
     for each in (each for function in functions for each in walk(function.core) if each.children):
-        name = _name(each)
-        written = name in opaque or (name == "where" and _name(each.children[0]) == "less")
+        name, first = (getattr(some, "name", "") for some in (each, each.children[0]))
+        written = name in opaque or (name, first) == ("where", "less")
         for place, child in enumerate(each.children):
             if isinstance(child, Constant) and type(child.value) in (int, float):
-                if written or (name == "divide" and place == 1 and child.value >= 1):
-                    numbers[child] = None
-                else:
-                    others.add(child)
+                divides = name == "divide" and place == 1 and child.value >= 1
+                (numbers if written or divides else others)[child] = None
     return [each for each in numbers if each not in others]
-
-
-def _name(expr: Expr) -> str:
-    return expr.name if isinstance(expr, Call) else ""
 
 
 def with_constants(function: Lambda, constants: Mapping[Constant, Constant]) -> Expr:
@@ -416,17 +410,12 @@ def _marked(root: Node) -> tuple[bytes, dict[str, str], Callable[[], Node]]:
         given = {name: with_constants(value, put) for name, value in operator.arguments() if isinstance(value, Lambda)}
         return replace(operator, **given) if given else operator  # type: ignore[type-var]
 
-    def meaning(value: Expr) -> bytes:
-        return with_constants(value, put).digest if isinstance(value, Lambda) else value.digest
-
     def digest(node: Node, inputs: list[bytes]) -> bytes:
-        return digest_of(node.operator.identity(meaning), *inputs) if inputs else node.digest
+        return digest_of(changed(node.operator).identity(), *inputs) if inputs else node.digest
 
     sql = [[as_term(constant(number.value, number.type, DUCKDB)).text for number in each] for each in (marks, held)]
     return upward(root, digest)[root.digest], dict(zip(*sql, strict=True)), lambda: over(root, changed)
 
-
-_PLACES = re.compile(rf"{_TABLES.pattern}|CAST\([0-9.e+]+ AS (?:BIGINT|DOUBLE)\)")
 
 _templates = lru_cache(maxsize=1024)(lambda *shape: list[Compiled | None]())
 
@@ -453,8 +442,8 @@ def _all_facts(root: Node) -> tuple[object, ...]:
 
 def _filled(program: Compiled, texts: Mapping[str, str]) -> Compiled:
     """A program with other texts in the place of some, and tables named by their new queries."""
-    names = dict(texts)
-    fill = partial(_PLACES.sub, lambda found: names.get(found[0], found[0]))
+    names, places = dict(texts), re.compile(rf"{_TABLES.pattern}|CAST\([0-9.e+]+ AS (?:BIGINT|DOUBLE)\)")
+    fill = partial(places.sub, lambda found: names.get(found[0], found[0]))
     script = Script(Emitter(DUCKDB), ())
     for each in program.statements:
         script.step = each.step
