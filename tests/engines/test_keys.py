@@ -15,7 +15,7 @@ from tests.support.plans import OPERATORS, random_case
 from wpinq import functions as F
 from wpinq.columns.records import in_order
 from wpinq.engines import reference
-from wpinq.engines.contract import at_keys, find_engine
+from wpinq.engines.contract import at_keys, find_engine, rank_weights_of
 from wpinq.engines.reference import Reference
 from wpinq.engines.sql.duckdb import table_cache
 from wpinq.engines.sql.duckdb.database import Database
@@ -181,6 +181,9 @@ def test_the_sides_are_those_of_the_whole_output(engine: str) -> None:
     opened = find_engine(engine)()
     data = {"numbers": {None: 7.0, 1: 0.5, 2: 1.0, 5: 2.0}}
     assert opened.rank_weights(numbers.plan, data, [2, 0, 9, 2]) == [(0.5, 1, 2), (0, 0, 3.5), (3.5, 0, 0), (0.5, 1, 2)]
+    scrambled = numbers.select(lambda x: x * 3 % 5).difference(numbers.where(lambda x: x == 1)).plan
+    expected = rank_weights_of(find_engine("reference")().evaluate(scrambled, data), [0, 1, 3, 4])
+    assert opened.rank_weights(scrambled, data, [0, 1, 3, 4]) == expected
     opened.close()
 
 

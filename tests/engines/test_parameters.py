@@ -102,6 +102,8 @@ def test_weights_of_random_plans_have_the_bits_of_their_own_programs(
         lambda n: ROWS.select(lambda r: F.where(r.b < n + 0.25, r.a, r.a * n)),
         lambda n: ROWS.where(lambda r: r.a > n).group_by(lambda r: r.a % 5, lambda g: F.count(g)),
         lambda n: NUMBERS.where(lambda x: (x < n) | (x > n)).select_many(lambda x: [x, x + n]),
+        lambda n: NUMBERS.select(lambda x: (x / (abs(n) + 0.5), F.max(F.min(x / 3, n + 0.25), n - 1.0))),
+        lambda n: wp.Query(ROWS.noisy_sum(0.1, lambda r: r.a, -1000, abs(n) + 1000).plan),
     ],
 )
 def test_filled_programs_are_those_written_to_the_letter(query: Callable[[int], wp.Query], n: int) -> None:
@@ -133,7 +135,10 @@ def test_numbers_that_mean_more_are_no_parameters() -> None:
         return [each.value for each in parameters(physical_plan(query.plan))]
 
     assert held(NUMBERS.select(lambda x: x // 7)) == held(NUMBERS.select(lambda x: x % 7)) == []
-    assert held(NUMBERS.select(lambda x: x / 7)) == []
+    assert held(NUMBERS.select(lambda x: x / 7)) == [7]
+    assert held(NUMBERS.select(lambda x: x / 0.5)) == held(NUMBERS.select(lambda x: x / -7)) == [], "below 1"
+    assert held(ROWS.select(lambda r: F.min(r.a, 5))) == [5]
+    assert held(ROWS.select(lambda r: F.where(r.a == 3, 5, 6))) == [3], "the condition may be known"
     assert held(NUMBERS.select(lambda x: 5)) == held(NUMBERS.select_many(lambda x: [1, 2])) == []
     assert held(NUMBERS.shave(0.5).where(lambda p: p[1] == 0)) == [], "the number of a piece"
     assert held(NUMBERS.where(lambda x: x == 3)) == [3]

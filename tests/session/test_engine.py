@@ -179,11 +179,11 @@ def test_data_are_loaded_once_for_each_version(edges: wp.Query, people: wp.Query
         assert loads == ["source_edges", "source_people"]
         session.protect(edges, [(1, 2), (2, 3)], budget=100)
         held = session._engine.open().connection
-        tables = "SELECT view_name FROM duckdb_views() WHERE NOT internal ORDER BY 1"
-        assert held.execute(tables).fetchall() == [("source_people",)]  # the data before are gone
+        stored = "SELECT database_name FROM duckdb_databases() WHERE database_name LIKE 'held%' ORDER BY 1"
+        assert held.execute(stored).fetchall() == [("held_source_people",)]  # the data before are gone
         session.release(edges.noisy_count(1, over=[(1, 2)]))
         assert loads == ["source_edges", "source_people", "source_edges"]
-        assert held.execute(tables).fetchall() == [("source_edges",), ("source_people",)]
+        assert held.execute(stored).fetchall() == [("held_source_edges",), ("held_source_people",)]
 
 
 def test_public_data_are_let_go_of_after_each_evaluation(edges: wp.Query) -> None:

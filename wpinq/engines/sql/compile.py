@@ -349,10 +349,11 @@ def _typed(number: str) -> str:
 
 # Plans that differ in parameters alone: their program is written once, with marks, and filled in for each.
 #
-# A parameter is a number that is only compared, added or multiplied. The compiler puts it into SQL as one literal, and
-# asks nothing of it but whether it is the same as another. A number means more where it divides, bounds a list, is a
-# width or a weight, or numbers a piece of a Shave: then it is part of the shape. So are the bounds of its steps, found
-# for each plan with its own numbers. The weight of every record reads no numbers but the weights of a written list.
+# A parameter is a number that is only compared, added or multiplied, the lesser or greater of two, or a divisor of 1 or
+# more, as the marks are. The compiler puts it into SQL as one literal, and asks nothing else of it but whether it is
+# the same as another. Other divisors mean more, and so do numbers that bound a list, are a width or a weight, or number
+# a piece of a Shave: then they are part of the shape. So are the bounds of its steps, found for each plan with its own
+# numbers. The weight of every record reads no numbers but the weights of a written list.
 
 #: The primitives whose rules write numbers and do not look at them.
 _OPAQUE = frozenset(("less", "equal", "add", "subtract", "multiply"))
@@ -374,28 +375,28 @@ def parameters(root: Node) -> list[Constant]:
     steps = [*topological([root])]
     opaque = _OPAQUE - {"equal"} if any(isinstance(node.operator, Shave) for node in steps) else _OPAQUE
     functions = [value for node in steps for _, value in node.operator.arguments() if isinstance(value, Lambda)]
-    numbers, others = dict[Constant, None](), set[Expr]()
-    for each in (each for function in functions for each in walk(function.core)):
-        written = isinstance(each, Call) and each.name in opaque
-        for child in each.children:
-            if written and isinstance(child, Constant) and type(child.value) in (int, float):
-                numbers[child] = None
-            else:
-                others.add(child)
+    numbers, others = dict[Constant, None](), dict[Constant, None]()
+    for each in (each for function in functions for each in walk(function.core) if each.children):
+        name, first = (getattr(some, "name", "") for some in (each, each.children[0]))
+        written = name in opaque or (name, first) == ("where", "less")
+        for place, child in enumerate(each.children):
+            if isinstance(child, Constant) and type(child.value) in (int, float):
+                divides = name == "divide" and place == 1 and child.value >= 1
+                (numbers if written or divides else others)[child] = None
     return [each for each in numbers if each not in others]
 
 
 def with_constants(function: Lambda, constants: Mapping[Constant, Constant]) -> Expr:
     """The core of a function with other constants."""
-    done: dict[Expr, Expr] = dict(constants.items())
+    done: dict[bytes, Expr] = {old.digest: new for old, new in constants.items()}
     for each in walk(function.core):
-        parts = tuple([done[part] for part in each.children])
+        parts = tuple([done[part.digest] for part in each.children])
         if isinstance(each, Call) and any(map(is_not, parts, each.children)):
-            done[each] = Call(each.type, each.name, parts, each.attributes)
+            done[each.digest] = Call(each.type, each.name, parts, each.attributes)
         elif isinstance(each, Lambda) and parts[0] is not each.body:
-            done[each] = Lambda(each.type, each.level, each.parameters, *parts)
-        done.setdefault(each, each)
-    return done[function.core]
+            done[each.digest] = Lambda(each.type, each.level, each.parameters, *parts)
+        done.setdefault(each.digest, each)
+    return done[function.core.digest]
 
 
 @lru_cache(maxsize=64)

@@ -24,7 +24,7 @@ from wpinq.errors import LedgerError
 from wpinq.kernel.ledger import chain, schema, store
 from wpinq.kernel.ledger.accounts import FIND
 from wpinq.kernel.ledger.chain import START, Head, Transaction
-from wpinq.kernel.ledger.debit import PAID
+from wpinq.kernel.ledger.debit import PAID, PAID_ONE
 
 T = TypeVar("T")
 _Read = tuple[str, tuple[Any, ...]]
@@ -131,7 +131,7 @@ class _Statements:
                 self.send(b"SELECT")
             rows = self._known.get(read)
             rows = self._connection.execute(translated, parameters or None) if rows is None else rows
-            if statement in (PAID, FIND):
+            if statement in (PAID, PAID_ONE, FIND):
                 self._usual.pop(read, None)
                 self._usual[read] = None
             return rows

@@ -14,7 +14,7 @@ from itertools import count
 from typing import Any, ClassVar
 
 from wpinq.columns.records import fetch, fetch_rows, leaf_types
-from wpinq.engines.contract import OnStep, WantedRanges, at_keys
+from wpinq.engines.contract import OnStep, RankWeights, WantedRanges, at_keys, rank_weights_of
 from wpinq.engines.sql.compile import Plan, parts_of, source_tables
 from wpinq.engines.sql.duckdb.instance import NOTHING, Instance, check_options, load, unload
 from wpinq.engines.sql.duckdb.table_cache import are_small, query_keys
@@ -49,6 +49,7 @@ class Work:
     keys: Sequence[Value] | None
     within: WantedRanges
     in_rows: bool = False
+    in_order: bool = True
     plain: bool = False
     announced: int = 0
 
@@ -227,6 +228,7 @@ class Database(SqlEngine):
         *,
         rewrites: tuple[Rewrite, ...] | None = None,
         in_rows: bool = False,
+        in_order: bool = True,
     ) -> Any:
         """The output of a plan, in canonical order; or what some keys weigh.
 
@@ -241,6 +243,8 @@ class Database(SqlEngine):
             Which rewrites to make, where not those of the database.
         in_rows : bool
             Whether to give what `integer_rows` does instead of weights, without keys.
+        in_order : bool
+            Without it, a small output has any order, and records of weight 0.
 
         Raises
         ------
@@ -260,7 +264,7 @@ class Database(SqlEngine):
             plan = Plan(step, rewrites, alone=True) if batch is None else batch.plan(step)
             check_nesting(plan)
             plain = keys is None or rewrites is not REWRITES or not are_small(data[name] for name in sources([step]))
-            work = Work(root, plan, batch, data, on_step, keys, within, in_rows, plain)
+            work = Work(root, plan, batch, data, on_step, keys, within, in_rows, in_order, plain)
             output, fault = self._attempt(lambda instance: self._run(instance, work))
             if output is None and (fault or not work.plain):
                 work.plain = True
@@ -273,6 +277,12 @@ class Database(SqlEngine):
         """The records that weigh more than 1/2, as rows of integers that are never null."""
         plain = all(leaf == INT and not nullable for leaf, nullable in leaf_types(root.type))
         return self.evaluate(root, data, on_step=on_step, in_rows=True) if plain else None
+
+    def rank_weights(
+        self, root: Node, data: Mapping[str, Any], candidates: Sequence[Value], on_step: OnStep = None
+    ) -> RankWeights:
+        """The weight of the output before, at and after some records, for a quantile."""
+        return rank_weights_of(self.evaluate(root, data, on_step=on_step, in_order=False), candidates)
 
     def open(self) -> Instance:
         """Open it now rather than on its first use, so that faults of its options show."""
@@ -325,6 +335,7 @@ class Database(SqlEngine):
             compiled = plan.program()
             run(compiled, tables, work.announcer())
             query = in_ranges(compiled.output if work.in_rows else compiled.query, compiled.type, work.within)
+            query = query if work.in_order else tables.small_output(compiled) or query
             output: Any = (fetch_rows if work.in_rows else fetch)(connection, query, compiled.type)
             tables.release(compiled.reads)
         else:

@@ -69,6 +69,8 @@ class Connection:
             ((threads,),) = connection.execute("SELECT current_setting('threads')").fetchall()
             state = _State(threads, threads)
         self._state = state
+        #: What stands for the name of a source without a table of that name: DuckDB plans it faster than a view.
+        self.columns: dict[str, str] = {}
 
     def beside(self) -> Connection:
         """Another connection to the same DuckDB, with temporary tables and views of its own.
@@ -87,18 +89,17 @@ class Connection:
         if threads != self._state.now:
             self._connection.execute(f"SET threads = {threads}")
             self._state.now = threads
-        return self._connection.execute(_FLOATS.sub(_number, sql), given)
+        return self._connection.execute(_REWRITTEN.sub(self._rewritten, sql), given)
+
+    def _rewritten(self, found: re.Match[str]) -> str:
+        """A float as a number with an exponent, of which DuckDB binds and folds no cast, or the columns of a source."""
+        return f"{found[1]}{found[2] or 'e0'}" if found[1] else self.columns.get(found[0], found[0])
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._connection, name)
 
 
-_FLOATS = re.compile(r"""'[^']*'|"[^"]*"|\bCAST\(([0-9][0-9.]*)(e[-+]?[0-9]+)? AS DOUBLE\)""")
-
-
-def _number(found: re.Match[str]) -> str:
-    """A float as a number with an exponent: DuckDB binds and folds no cast then."""
-    return f"{found[1]}{found[2] or 'e0'}" if found[1] else found[0]
+_REWRITTEN = re.compile(r"""'[^']*'|"[^"]*"|\bCAST\(([0-9][0-9.]*)(e[-+]?[0-9]+)? AS DOUBLE\)|\bsourcex?_\w+""")
 
 
 # --- data into DuckDB: a source becomes a table or a view -------------------------------------------------------------
@@ -107,14 +108,13 @@ def _number(found: re.Match[str]) -> str:
 def load(connection: Any, table: str, source: Source, weights: Mapping[Value, Any]) -> None:
     """Provide a source's dataset under a table's name.
 
-    Stored columns become a view and Python rows a table. Records of weight 0 are left out.
+    Stored columns are read where they are, and Python rows become a table. Records of weight 0 are left out.
     """
     import numpy as np
 
     if isinstance(weights, StoredColumns):
         check_norm(source, weights.norm)
-        columns = weights.attach(connection, _held(table))
-        connection.execute(f"CREATE TEMP VIEW {table} AS SELECT * FROM {columns}")
+        connection.columns[table] = weights.attach(connection, _held(table))
         return
     numbers = np.fromiter(map(float, weights.values()), dtype=np.float64, count=len(weights))
     check_weights(source, numbers)
@@ -127,7 +127,7 @@ def load(connection: Any, table: str, source: Source, weights: Mapping[Value, An
 def unload(connection: Any, table: str, weights: object) -> None:
     """Let go of a source's dataset."""
     if isinstance(weights, StoredColumns):
-        connection.execute(f"DROP VIEW {table}")
+        del connection.columns[table]
         weights.detach(connection, _held(table))
     else:
         connection.execute(f"DROP TABLE {table}")

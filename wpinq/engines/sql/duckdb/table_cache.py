@@ -15,6 +15,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from sys import getsizeof
 from typing import Any
 
@@ -136,11 +137,6 @@ class Result:
     weights: Weights | None = None
     size: int = 0
 
-    def hold(self, weights: Weights, room: int) -> None:
-        """Keep the whole of it in Python, if there is room."""
-        self.size = sum(RECORD_BYTES + _text_bytes(record) for record in weights)
-        self.weights = weights if self.size <= room else None
-
 
 def _text_bytes(value: Value) -> int:
     """About how many bytes the text in a record takes, and the lists and records in it."""
@@ -185,6 +181,7 @@ class TableCache:
     source_rows: dict[str, int] = field(default_factory=dict)
     _queries: Counter[Hashable] = field(default_factory=Counter)
     _limit: int | None = None
+    _held: int = 0  #: results in Python take so many bytes at most
 
     def stands(self, table: str) -> bool:
         """Whether a table is there from before; it is idle no more."""
@@ -262,14 +259,21 @@ class TableCache:
         self.results.clear()
         self._queries.clear()
 
+    def small_output(self, compiled: Compiled) -> str:
+        """The query of an output that is small, in any order and with records of weight 0; empty for others.
+
+        DuckDB plans no filter and no order.
+        """
+        small = not compiled.grows and all(map(self._is_small, compiled.reads))
+        return _NONZERO.sub(r"\1", compiled.output) if small else ""
+
     def keep_result(self, of_plan: Hashable, compiled: Compiled) -> Result:
         """Store the output of a program whose tables were made, unless it is one of them."""
         held = Result(self._sources(compiled.reads))
-        if not compiled.grows and all(self._is_small(table) for table in compiled.reads):
-            with_zeros = _NONZERO.sub(r"\1", compiled.output)  # a query less for DuckDB to plan
-            found = fetch(self.connection, f"{with_zeros} LIMIT {KEPT_RECORDS + 1}", compiled.type)
+        if query := self.small_output(compiled):
+            found = fetch(self.connection, f"{query} LIMIT {KEPT_RECORDS + 1}", compiled.type)
             if len(found) <= KEPT_RECORDS:
-                held.hold({record: weight for record, weight in found.items() if weight}, self.room)
+                self._hold(held, {record: weight for record, weight in found.items() if weight})
         if held.weights is None and compiled.table is None:
             held.table = held.read_from = table_name(compiled.output)
             self.create(SqlStatement(compiled.steps[-1][0], compiled.output, held.table, compiled.reads), True)
@@ -293,7 +297,7 @@ class TableCache:
         if self.tables[statement.creates].rows * len(added) <= KEPT_RECORDS:  # read by one query, and not by one each
             rows = self.connection.execute(f"SELECT * FROM {statement.creates}").fetchall()
             for place, (plan, of) in enumerate(added.items(), -len(added)):
-                self.results[plan].hold(read_rows(of.type, [row for row in rows if row[place]], place), self.room)
+                self._hold(self.results[plan], read_rows(of.type, [row for row in rows if row[place]], place))
             self._trim_results()
         self._set_last(statement.creates)
         return self.results[of_plan]
@@ -318,7 +322,7 @@ class TableCache:
                 found[row[-1]].append(row)
             for number, plan in enumerate(plans) if len(rows) <= most else ():
                 held = Result(self._sources(whole.reads))
-                held.hold(read_rows(plan.root.type, found[number], -2), self.room)
+                self._hold(held, read_rows(plan.root.type, found[number], -2))
                 if held.weights is not None:
                     self.results[plan.root, plan.rewrites] = held
                     self._queries[similar] = 0
@@ -339,20 +343,28 @@ class TableCache:
         A small result is read once, for all requests after the first.
         """
         if result.queried and result.weights is None and not result.size and self._is_small(result.table):
-            result.hold(fetch(self.connection, f"SELECT * FROM {result.read_from}", type_), self.room)
+            self._hold(result, fetch(self.connection, f"SELECT * FROM {result.read_from}", type_))
             self._trim_results()
         result.queried = True
         if result.weights is not None:
             return at_keys(result.weights, keys)
         return fetch_keys(self.connection, result.read_from, type_, keys)
 
+    def _hold(self, result: Result, weights: Weights) -> None:
+        """Keep the whole of a result in Python, if there is room."""
+        result.size = sum(RECORD_BYTES + _text_bytes(record) for record in weights)
+        result.weights = weights if result.size <= self.room else None
+        self._held += result.size
+
     def _trim_results(self) -> None:
         """Drop the oldest results in Python until the others fit the room."""
-        total, room = sum(held.size for held in self.results.values() if held.weights), self.room
-        for plan, held in list(self.results.items())[:-1]:
-            if total <= room and len(self.results) <= KEPT_TABLES:
+        if self._held > self.room:
+            self._held = sum(held.size for held in self.results.values() if held.weights)
+        most = len(self.results) - (1 if self._held > self.room else KEPT_TABLES)
+        for plan, held in [*islice(self.results.items(), max(most, 0))]:
+            if self._held <= self.room and len(self.results) <= KEPT_TABLES:
                 break
-            total -= held.size if held.weights else 0
+            self._held -= held.size if held.weights else 0
             if not held.table or len(self.results) > KEPT_TABLES:
                 del self.results[plan]
             held.weights = None  # where there is a table, it can be read from there
