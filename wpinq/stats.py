@@ -37,7 +37,7 @@ def var(column: RecordFunction, lower: float, upper: float) -> Var:
     >>> rows = {"people": [(20 + i % 40, 1000.0 + 50 * (i % 40)) for i in range(8000)]}
     >>> wanted = people.agg(age=stats.var("age", 0, 100), deviation=stats.std("age", 0, 100), epsilon=2)
     >>> [round(cell.estimate) for cell in wp.simulate(wanted, rows, seed=1).row().values()]
-    [134, 12]
+    [133, 12]
     """
     return Var(column, lower, upper)
 

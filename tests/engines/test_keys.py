@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import product
 from random import Random
 from typing import Any
 
@@ -20,7 +19,7 @@ from wpinq.engines.reference import Reference
 from wpinq.engines.sql.duckdb import table_cache
 from wpinq.engines.sql.duckdb.database import Database
 from wpinq.engines.sql.duckdb.instance import Connection
-from wpinq.expr.values import CheckedKeys
+from wpinq.expr.values import KeyPairs
 
 EDGES = wp.source("edges", src=int, dst=int, weights=True)
 DEGREES = EDGES.group_by(lambda e: e.src, lambda group: F.count(group))
@@ -87,10 +86,9 @@ def test_pairs_are_joined_by_each_of_their_fields(database: Database, nullable: 
     source = wp.source("given", {"group": {"a": type_, "b": int}, "part": str}, weights=True)
     groups = [(None if nullable and i % 9 == 0 else f"g{i % 7}", i) for i in range(100)]
     data = {"given": {(group, part): 0.1 + group[1] for group in groups[::2] for part in ("low", "other")}}
-    keys = CheckedKeys(product(groups, ["upper", "low"]))
+    keys = KeyPairs((groups, ["upper", "low"]), None)
     expected = database.evaluate(source.plan, data, keys=list(keys))
     assert expected == {(group, "low"): 0.1 + group[1] for group in groups[::2]}
-    keys.factors = groups, ["upper", "low"]
     found = database.evaluate(source.plan, data, keys=keys)
     for asked in (keys, list(keys)):  # by place, and by key
         assert in_order(found, asked) == [expected.get(key, 0.0) for key in keys]

@@ -14,7 +14,7 @@ from tests.support.parameters import for_each
 from wpinq.errors import PlanError
 from wpinq.expr.types import Type
 from wpinq.expr.values import (
-    CheckedKeys,
+    KeyPairs,
     canonical_bytes,
     canonical_bytes_of,
     check_canonical,
@@ -64,9 +64,8 @@ def test_codes_of_pairs_are_heads_with_tails() -> None:
     ]
     for group, firsts in cases:
         plan = people.select(lambda p, group=group: (group(p), "x")).plan
-        keys = CheckedKeys(product(firsts, ["upper", "low", ""]))
-        apart = code_factors(keys, plan.type)
-        keys.factors = firsts, ["upper", "low", ""]
+        keys = KeyPairs((firsts, ["upper", "low", ""]), None)
+        apart = code_factors(tuple(keys), plan.type)
         heads, tails = code_factors(keys, plan.type)
         assert len(heads) == len(firsts)
         assert [head + tail for head, tail in product(heads, tails)] == apart[0] == canonical_bytes_of(keys, plan.type)

@@ -13,6 +13,7 @@ import random
 import sys
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from scipy import stats
 
 from tests.support.parameters import for_each
 from wpinq.noise import laplace
-from wpinq.noise.exact_bernoulli import AHEAD, WORD, Coin, Coins, Exponential
+from wpinq.noise.exact_bernoulli import CELL_DIGITS, WORD, Coin, Exponential
 from wpinq.noise.geometric import double_geometric
 from wpinq.noise.laplace import add_laplace
 
@@ -33,6 +34,7 @@ SIZE = WORD // 8
 CONTEXT = decimal.Context(prec=120)
 
 
+@cache
 def chance(exponent: Fraction, logistic: bool) -> Fraction:
     """The chance of heads to 110 digits, by Python's decimals: another algorithm than that of the coins."""
     t = CONTEXT.divide(decimal.Decimal(-exponent.numerator), decimal.Decimal(exponent.denominator))
@@ -67,14 +69,17 @@ class Replay:
         taken, self.left = self.left[:count], self.left[count:]
         return taken
 
+    def number(self, size: int = SIZE) -> int:
+        return int.from_bytes(self(size), "little")
+
     def flip(self, p: Fraction) -> bool:
-        return self.below(p, int.from_bytes(self(SIZE), "little"))
+        return self.below(p, self.number())
 
     def below(self, p: Fraction, first: int) -> bool:
         """Whether the real number whose digits are the word and those that follow is below p."""
         number, bits = first, WORD
         while math.floor(p * 2**bits) == number:
-            number, bits = number << WORD | int.from_bytes(self(SIZE), "little"), bits + WORD
+            number, bits = number << WORD | self.number(), bits + WORD
         return bool(number < p * 2**bits)
 
 
@@ -83,13 +88,13 @@ class Replay:
 
 @settings(deadline=None, derandomize=True, max_examples=150)
 @given(
-    st.fractions(min_value=Fraction(1, 10**30), max_value=2), st.booleans(), st.sampled_from([1, 31, 32, 64, 200, 320])
+    st.fractions(min_value=Fraction(1, 10**30), max_value=90), st.booleans(), st.sampled_from([1, 31, 32, 64, 200, 320])
 )
 def test_the_digits_of_a_coin_are_those_of_its_chance(exponent: Fraction, logistic: bool, bits: int) -> None:
     assert Coin(exponent, logistic=logistic).leading(bits) == math.floor(chance(exponent, logistic) * 2**bits)
 
 
-@pytest.mark.parametrize("exponent", [Fraction(0), Fraction(-1), Fraction(21, 10)])
+@pytest.mark.parametrize("exponent", [Fraction(-1, 10**9), Fraction(-1)])
 def test_a_coin_outside_of_its_range_is_refused(exponent: Fraction) -> None:
     with pytest.raises(ValueError, match="exponent"):
         Coin(exponent, logistic=True)
@@ -103,18 +108,46 @@ def test_a_tie_is_decided_by_the_words_that_follow(ties: int, offset: int, heads
     words = [expected >> WORD * (ties - k) & 2**WORD - 1 for k in range(ties + 1)]
     words[-1] += offset
     drawn = b"".join(word.to_bytes(SIZE, "little") for word in words)
-    one, many = Replay(drawn), Replay(drawn)
+    one, drawn_before = Replay(drawn), Replay(drawn)
     assert coin.flip(one) == heads
-    assert Coins([coin]).flip(1, many)[0, 0] == heads
-    assert one.left == many.left == b""
+    assert coin.decide(drawn_before.number(), WORD, drawn_before) == heads
+    assert one.left == drawn_before.left == b""
 
 
-def test_coins_fall_as_often_as_they_should() -> None:
-    coins = [Fraction(k, 8) for k in range(1, 17)]
-    heads = Coins([Coin(t, logistic=False) for t in coins]).flip(20_000, os.urandom).sum(axis=1)
-    for count, t in zip(heads, coins, strict=True):
-        law, share = stats.binom(20_000, math.exp(-t)), FALSE_ALARM / (2 * len(coins))
-        assert law.ppf(share) <= count <= law.isf(share)
+@pytest.mark.parametrize("relative", [Fraction(1), Fraction(5, 3), Fraction(2)])
+def test_every_word_decides_the_digits_of_a_cell_as_their_chance_does(relative: Fraction) -> None:
+    """All 2^16 words beside eight numbers: heads below the chance, tails above it, and further words at it alone."""
+    law, words = Exponential(1.0), np.arange(2**WORD, dtype="<u2").tobytes()
+    law._relative = relative
+    for number in (0, 1, 2**30, 2**52 - 1, 2**55, 2**57, 2**58 - 2**20, 2**58 - 1):
+        replay = Replay(words + bytes(SIZE))
+        kept = law._kept(np.full(2**WORD, number, dtype=np.uint64), replay)
+        exact = chance(relative * number / 2**64, False) * 2**WORD
+        expected = np.arange(2**WORD) < math.floor(exact)
+        if exact != math.floor(exact):
+            expected[math.floor(exact)] = True  # by a further word of zeros
+        assert (kept == expected).all()
+        assert bool(replay.left) == (exact == math.floor(exact))
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.7, math.nextafter(0.5, 1), 10.1])
+def test_the_cuts_of_cells_are_the_words_of_their_chances(scale: float) -> None:
+    law, b = Exponential(scale), Fraction(scale)
+    cuts = [int(cut) for cut in law._cuts[::-1]]
+    assert cuts[-1] == 0 < cuts[-2]
+    for i, cut in enumerate(cuts, start=1):
+        assert math.floor(cell(power_of_two_from(b), b, i) * 2**32) in (cut, cut + 1)
+
+
+def test_words_next_to_a_cut_are_decided_exactly() -> None:
+    law, end = Exponential(2.5), partial(cell, Fraction(4), Fraction(5, 2))
+    words = [math.floor(end(i) * 2**32) + off for i in range(1, 400, 4) for off in (-2, -1, 0, 1, 2, 3)]
+    tape = Tape(1)
+    found = law._cells(len(words), lambda n: np.array(words, "<u4").tobytes() if n == 4 * len(words) else tape(n))
+    replay = Replay(tape.written)
+    assert found.tolist() == [slow_cell(word, end, replay) for word in words]
+    assert len(tape.written) >= SIZE * 100
+    assert replay.left == b""
 
 
 # --- the whole sampler against one that is slow and obvious ---
@@ -149,32 +182,39 @@ def power_of_two_from(b: Fraction) -> Fraction:
 
 def slow_draws(count: int, c: Fraction, b: Fraction, replay: Replay) -> tuple[list[int], list[Fraction]]:
     """Signs, and E/c to 64 digits after the point."""
-    signs = [-1 if byte & 1 else 1 for byte in replay(count)]
-    noise = [Fraction(0)] * count
-    going = list(range(count))
+    cells = [replay.number(4) for _ in range(count)]
+    cells = [slow_cell(word, partial(cell, c, b), replay) for word in cells]
+    drawn, going = [0] * count, list(range(count))
     while going:
-        rows = tied(replay, [chance(c / b, False)] * AHEAD, going)
-        for heads in rows:
-            going = [i for i in going if i in heads]
-            for i in going:
-                noise[i] += 1
-    for j, ones in enumerate(tied(replay, [digit(c, b, j) for j in range(1, 65)], list(range(count))), start=1):
-        for i in ones:
-            noise[i] += Fraction(1, 2**j)
-    return signs, noise
+        for i in going:
+            drawn[i] = replay.number(8)
+        words = [(i, replay.number()) for i in going]
+        chances = ((i, word, chance(c / b * (drawn[i] >> CELL_DIGITS) / 2**64, False)) for i, word in words)
+        going = [i for i, word, p in chances if not (p == 1 or replay.below(p, word))]
+    noise = [Fraction(n, 2**CELL_DIGITS) + Fraction(d >> CELL_DIGITS, 2**64) for n, d in zip(cells, drawn, strict=True)]
+    return [-1 if number & 1 else 1 for number in drawn], noise
+
+
+def cell(c: Fraction, b: Fraction, i: int) -> Fraction:
+    """The chance of the cell i or one beyond."""
+    return chance(c / b * i / 2**CELL_DIGITS, False)
+
+
+def slow_cell(word: int, end: Callable[[int], Fraction], replay: Replay) -> int:
+    """In how many of the chances the real number is whose digits are the word and those that follow."""
+    known, bits, cells = word, 32, 0
+    while True:
+        cut = math.floor(end(cells + 1) * 2**bits)
+        if known > cut:
+            return cells
+        if known < cut:
+            cells += 1
+        else:
+            known, bits = known << WORD | replay.number(), bits + WORD
 
 
 def digit(c: Fraction, b: Fraction, place: int) -> Fraction:
     return chance(c / b / 2**place, True)
-
-
-def tied(replay: Replay, chances: list[Fraction], who: list[int]) -> list[list[int]]:
-    """Who has heads, for each coin: all first words, then what the ties among them ask for."""
-    words = [[int.from_bytes(replay(SIZE), "little") for _ in who] for _ in chances]
-    return [
-        [i for i, word in zip(who, row, strict=True) if replay.below(p, word)]
-        for p, row in zip(chances, words, strict=True)
-    ]
 
 
 def nearest(number: Fraction) -> float:
@@ -212,24 +252,24 @@ def test_it_is_bit_for_bit_the_slow_one(scale: float, value: Callable[[random.Ra
 
 
 def test_ties_are_decided_as_in_the_slow_one() -> None:
-    # In the matrix of digits, after 40 signs and the words of the whole parts, a row of words is put on its threshold.
-    values, law = [0.3] * 40, Exponential(2.5)
-    plain = Tape(5)
-    _, whole, _ = law.draw(40, plain)
-    rounds = sum(int((whole >= AHEAD * number).sum()) for number in range(20))
-    start = 40 + SIZE * AHEAD * rounds
-    assert len(plain.written) == start + SIZE * 64 * 40, "and no ties by chance, for this seed"
+    # After the 40 words of the cells and 40 numbers of 8 bytes, words of the flips are put on their thresholds.
+    values, law, plain = [0.3] * 40, Exponential(2.5), Tape(5)
+    law.draw(40, plain)
+    numbers = np.frombuffer(plain.written[160:480], dtype="<u8") >> np.uint64(CELL_DIGITS)
     forced = {
-        start + SIZE * (40 * row + i): law.digit(row + 1).leading(WORD)
-        for row in (0, 3, 30, 63)
+        480 + SIZE * i: Coin(law._relative * int(numbers[i]) / 2**64, logistic=False).leading(WORD)
         for i in range(0, 40, 3)
     }
-    tape = Tape(5, forced)
+    for i in range(1, 40, 3):  # and words of cells
+        word = law._end(10 * i).leading(32)
+        forced |= {4 * i: word & 2**WORD - 1, 4 * i + SIZE: word >> WORD}
+    shifted = len(forced) // 3 * SIZE  # by what the ties of cells draw
+    tape = Tape(5, {place + shifted * (place >= 160): word for place, word in forced.items()})
     fast = add_laplace(np.array(values), 2.5, tape).tolist()
     replay = Replay(tape.written)
     assert fast == slow(values, 2.5, replay)
     assert replay.left == b""
-    assert len(tape.written) >= len(plain.written) + SIZE * len(forced)
+    assert len(tape.written) >= 560 + shifted
 
 
 def test_chunks_are_drawn_independently(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -324,13 +364,13 @@ def test_further_digits_give_the_float_nearest_to_the_sum_of_fractions(scale: fl
 
 
 def test_a_long_whole_part_is_exact() -> None:
-    # The first 1500 coins of the whole part of one draw fall on heads: E is beyond 1500 c.
-    tape = Tape(11, {1 + SIZE * k: 0 for k in range(1500)})
+    # The first 80 binary digits of the number that tells the cell are 0.
+    tape = Tape(11, {SIZE * k: 0 for k in range(5)})
     fast = add_laplace(np.array([0.3]), 2.5, tape).tolist()
     replay = Replay(tape.written)
     assert fast == slow([0.3], 2.5, replay)
     assert replay.left == b""
-    assert abs(fast[0]) > 1500 * 4
+    assert abs(fast[0]) > 80 * math.log(2) * 2.5 - 1
 
 
 # --- the law ---

@@ -17,6 +17,7 @@ from tests.support.choice_laws import permute_and_flip
 from tests.support.parameters import for_each
 from wpinq.api.simulate import PublicOutput
 from wpinq.noise import permute_and_flip as sampler
+from wpinq.noise.exact_bernoulli import Coin
 from wpinq.noise.permute_and_flip import select_each
 from wpinq.sinks.choose import Choose
 from wpinq.tables.choices import Quantiles
@@ -129,13 +130,12 @@ def test_the_digits_of_a_coin_are_those_of_its_chance() -> None:
         t = Fraction(top, 10)
         if t < 32:
             assert abs(sampler._chances(np.array([float(t)]))[0] - math.exp(-t)) < 2.0**-48
-        if 10 * t <= 7 * 32:
-            assert abs(sampler._leading(t, 32) - 2.0**32 * math.exp(-t)) <= 1
+        assert abs(Coin(t, logistic=False).leading(32) - 2.0**32 * math.exp(-t)) <= 1
     for first, heads in ((2**32 - 1, False), (0, True)):
-        assert sampler._falls_on_heads(Fraction(5), first, os.urandom) is heads
+        assert Coin(Fraction(5), logistic=False).decide(first, 32, os.urandom) is heads
     tape = [b"\xff\xff"]
-    assert sampler._falls_on_heads(Fraction(50), 0, lambda size: tape.pop()) is False
-    assert sampler._falls_on_heads(Fraction(0), 2**32 - 1, os.urandom)
+    assert Coin(Fraction(50), logistic=False).decide(0, 32, lambda size: tape.pop()) is False
+    assert Coin(Fraction(0), logistic=False).decide(2**32 - 1, 32, os.urandom)
 
 
 def test_weights_beyond_floats_of_scores_are_chosen_by_their_exact_scores() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from wpinq.expr.declarations import ID, INT_ID, STR_ID
 from wpinq.expr.types import BOOL, FLOAT, INT, ListOf, Scalar, TupleOf, Type, Weighted, physical
-from wpinq.expr.values import CheckedKeys, Value, order_key
+from wpinq.expr.values import KeyPairs, Value, order_key
 from wpinq.runtime.arrays import Floats, Integers
 
 
@@ -260,7 +260,7 @@ def fetch_many(connection: Any, read_from: str, type_: Type, records: Sequence[V
 
     factors: Sequence[Sequence[Value]] = [records]
     types: Sequence[Type] = [type_]
-    if isinstance(records, CheckedKeys) and records.factors is not None and isinstance(type_, TupleOf):
+    if isinstance(records, KeyPairs) and isinstance(type_, TupleOf):
         factors, types = records.factors, type_.elements
     query, place, names = f"FROM {read_from} AS q", "0", iter(column_names(type_))
     for i, (keys, kind) in enumerate(zip(factors, types, strict=True)):

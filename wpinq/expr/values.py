@@ -10,10 +10,11 @@ import datetime
 import math
 import re
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
-from functools import partial
-from itertools import repeat
+from functools import cached_property, partial
+from itertools import product, repeat
 from operator import itemgetter
 from typing import Any
 
@@ -450,12 +451,55 @@ class CheckedKeys(tuple[Value, ...]):
     ----------
     type : Type or None
         That type.
-    factors : (sequence, sequence) or None
-        The first and the second fields, where the keys are all pairs of these, in order.
     """
 
     type: types.Type | None
-    factors: tuple[Sequence[Value], Sequence[Value]] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class KeyPairs(Sequence[Value]):
+    """All pairs of two sequences, in order: equal to a tuple of them, which is made when it is needed.
+
+    Attributes
+    ----------
+    factors : (sequence, sequence)
+        The first and the second fields.
+    type : Type or None
+        The type that they were checked against.
+
+    Examples
+    --------
+    >>> KeyPairs((("a", "b"), (1, 2)), None) == (("a", 1), ("a", 2), ("b", 1), ("b", 2))
+    True
+    """
+
+    factors: tuple[Sequence[Value], Sequence[Value]]
+    type: types.Type | None
+
+    @cached_property
+    def _pairs(self) -> tuple[Value, ...]:
+        return tuple(product(*self.factors))
+
+    def __len__(self) -> int:
+        return len(self.factors[0]) * len(self.factors[1])
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._pairs[place]
+
+    def __iter__(self) -> Iterator[Value]:
+        return iter(self._pairs)
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, tuple) and key in self._pairs
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or self._pairs == (other._pairs if isinstance(other, KeyPairs) else other)
+
+    def __hash__(self) -> int:
+        return hash(self._pairs)
+
+    def __repr__(self) -> str:
+        return repr(self._pairs)
 
 
 def code_factors(keys: Sequence[Value], type_: types.Type) -> tuple[list[bytes], list[bytes]]:
@@ -469,7 +513,7 @@ def code_factors(keys: Sequence[Value], type_: types.Type) -> tuple[list[bytes],
     >>> code_factors([7], INT)
     ([b'i\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x07'], [b''])
     """
-    if not isinstance(keys, CheckedKeys) or keys.factors is None:
+    if not isinstance(keys, KeyPairs):
         return canonical_bytes_of(keys, type_), [b""]
     assert isinstance(type_, types.TupleOf)
     heads, tails = map(canonical_bytes_of, keys.factors, type_.elements)

@@ -24,10 +24,8 @@ from wpinq.runtime.arrays import Floats, Integers
 #: A source of independent, uniform bytes, as many as requested: the operating system's for releases.
 RandomBytes = Callable[[int], bytes]
 
-#: Bits of a word. The first decides all but one flip in 2**16; of Laplace noise, all of 999 values in a thousand.
+#: Bits of a word. The first decides all but one flip in 2**16.
 WORD = 16
-
-_WORD_TYPE = np.dtype("<u2")
 
 
 class Coin:
@@ -36,7 +34,7 @@ class Coin:
     Parameters
     ----------
     exponent : Fraction
-        t, with 0 < t ≤ 2.
+        t ≥ 0.
     logistic : bool
         Whether `Pr[heads] = 1/(1 + exp(t))`; otherwise it is `exp(-t)`.
 
@@ -48,8 +46,8 @@ class Coin:
     """
 
     def __init__(self, exponent: Fraction, *, logistic: bool) -> None:
-        if not 0 < exponent <= 2:
-            raise ValueError("the exponent of a coin lies above 0, and at 2 or below")
+        if exponent < 0:
+            raise ValueError("the exponent of a coin is at least 0")
         self._exponent = exponent
         self._logistic = logistic
         self.leading = lru_cache(maxsize=8)(self._leading)  # its own cache, freed with it
@@ -59,11 +57,13 @@ class Coin:
 
         Notes
         -----
-        With `S_n = Σ_{k ≤ n} (-t)^k / k!`, whose terms alternate and, as t ≤ 2, do not grow from k = 1 on:
+        With `S_n = Σ_{k ≤ n} (-t)^k / k!`, whose terms alternate and do not grow from k = n + 1 ≥ t on:
         `S_n ≤ exp(-t) ≤ S_(n+1)` for odd n. `x / (1 + x)` rises with x, so the bounds hold through it, and where
         both have the same floor, p has it.
         """
-        terms = 3
+        if 10 * self._exponent > 7 * bits:  # exp(-0.7) < 1/2
+            return 0
+        terms = 2 * math.ceil(self._exponent / 2) + 1
         while True:
             low, high = (self._floor(*_partial_sum(self._exponent, terms + more), bits) for more in (0, 1))
             if low == high:
@@ -75,39 +75,17 @@ class Coin:
 
     def flip(self, random: RandomBytes) -> bool:
         """One flip."""
-        return self.decide(0, random)
+        return self.decide(_word(random), WORD, random)
 
-    def decide(self, equal: int, random: RandomBytes) -> bool:
-        """The flip whose first `equal` words are those of p."""
-        while True:
-            equal += 1
-            word = int.from_bytes(random(WORD // 8), "little")
-            expected = self.leading(equal * WORD) & ((1 << WORD) - 1)
-            if word != expected:
-                return word < expected
+    def decide(self, known: int, bits: int, random: RandomBytes) -> bool:
+        """The flip by a uniform real of which some binary digits are known."""
+        while known == (expected := self.leading(bits)):
+            known, bits = known << WORD | _word(random), bits + WORD
+        return known < expected
 
 
-class Coins:
-    """Several coins, each to be flipped many times at once.
-
-    Parameters
-    ----------
-    coins : list of Coin
-        At least one.
-    """
-
-    def __init__(self, coins: list[Coin]) -> None:
-        self._coins = coins
-        self._first = np.array([coin.leading(WORD) for coin in coins], dtype=_WORD_TYPE)[:, np.newaxis]
-
-    def flip(self, times: int, random: RandomBytes) -> NDArray[np.bool_]:
-        """Independent flips of every coin: True for heads, shape (coins, times)."""
-        drawn = random(len(self._coins) * times * _WORD_TYPE.itemsize)
-        words = np.frombuffer(drawn, dtype=_WORD_TYPE).reshape(len(self._coins), times)
-        heads = words < self._first
-        for tied in np.flatnonzero(words == self._first):
-            heads.flat[tied] = self._coins[tied // times].decide(1, random)
-        return heads
+def _word(random: RandomBytes) -> int:
+    return int.from_bytes(random(WORD // 8), "little")
 
 
 def _partial_sum(t: Fraction, terms: int) -> tuple[int, int]:
@@ -135,15 +113,15 @@ def exponential_coin(top: int, bottom: int, random: RandomBytes) -> bool:
     (True, False)
     """
     while top > 2 * bottom:  # exp(-t) is exp(-2), over and over, times the rest: the first tails decides
-        word = int.from_bytes(random(WORD // 8), "little")
-        if word > _TWO_FIRST or (word == _TWO_FIRST and not _TWO.decide(1, random)):
+        word = _word(random)
+        if word > _TWO_FIRST or (word == _TWO_FIRST and not _TWO.decide(word, WORD, random)):
             return False
         top -= 2 * bottom
     return top == 0 or Coin(Fraction(top, bottom), logistic=False).flip(random)
 
 
 def exponential_bounds(t: Fraction, bits: int) -> tuple[Fraction, Fraction]:
-    """Rationals on either side of `exp(-t)`, t > 0, some `2**-bits` apart.
+    """Rationals on either side of `exp(-t)`, t > 0, `2**-bits` apart.
 
     Examples
     --------
@@ -151,46 +129,37 @@ def exponential_bounds(t: Fraction, bits: int) -> tuple[Fraction, Fraction]:
     >>> low < high, round(float(low), 12) == round(float(high), 12) == round(math.exp(-3), 12)
     (True, True)
     """
-    if t >= bits:
-        return Fraction(0), Fraction(1, 2**bits)
-    powers = max(1, math.ceil(t / 2))  # exp(-t) as a power of a chance that a coin has
-    leading = Coin(t / powers, logistic=False).leading(bits)
-    return Fraction(leading, 2**bits) ** powers, Fraction(leading + 1, 2**bits) ** powers
-
-
-def below(bound: int, random: RandomBytes) -> int:
-    """A uniform integer from 0 to `bound - 1`."""
-    bits = (bound - 1).bit_length()
-    while True:
-        drawn = int.from_bytes(random((bits + 7) // 8), "little") & ((1 << bits) - 1)
-        if drawn < bound:
-            return drawn
+    leading = Coin(t, logistic=False).leading(bits)
+    return Fraction(leading, 2**bits), Fraction(leading + 1, 2**bits)
 
 
 # Exponential noise by its binary digits, as many as are requested, none of them approximated.
 #
-# Let E be exponential with mean b, and c a power of two. The digits of E/c are independent: with `q = exp(-1/b)`,
+# Let E be exponential with mean b, and c a power of two. With `q = exp(-1/b)`, `Pr[E ≥ x] = q^x`. A cell has the width
+# `c/2^CELL_DIGITS`, and r is q to its power. For a uniform U, `N = #{i ≥ 1: U < r^i}` has the law of the cell that E is
+# in: `Pr[N ≥ i] = r^i`. The place of E in its cell is independent of it, with a density proportional to `q^x`: a
+# product over the binary digits of x/c. So these are independent,
 #
-#     Pr[floor(E/c) ≥ k + 1 | floor(E/c) ≥ k] = q^c          (memorylessness)
 #     Pr[digit j after the point is 1] = q^(c/2^j) / (1 + q^(c/2^j)) = 1 / (1 + exp(c / (2^j · b)))
 #
-# because the density of E on `[0, c)` is proportional to `q^x = Π_j q^(d_j · c/2^j)`, a product over the digits d_j of
-# x/c. Each digit is the flip of an exact coin (`exact_bernoulli`), and digits are drawn as they are needed. With a fair
-# sign in front, E is Laplace noise of scale b (`laplace`), and its whole part, `Pr[floor(E) ≥ n] = q^n`, is geometric
-# (`geometric`).
+# and the digits of a cell up to a place are together f, a multiple of what that place is worth, with a chance
+# proportional to `q^(c·f)`. They are drawn uniform, and kept with the chance `exp(-c·f/b)`, or all drawn again. Further
+# ones are flips of exact coins (`Coin`). With a fair sign in front, E is Laplace noise of scale b (`laplace`), and its
+# whole part, `Pr[floor(E) ≥ n] = q^n`, is geometric (`geometric`).
 #
 # Source: Marsaglia, "Random variables with independent binary digits", Annals of Mathematical Statistics 42, 1971.
 
 #: Digits after the point that are drawn at once.
 DIGITS = 64
 
-#: Coins of the whole part that are flipped at once. Those after one on tails decide nothing, and are forgotten.
-AHEAD = 6
+#: Digits after the point by which cells are told apart.
+CELL_DIGITS = 6
 
 #: Draws at once: their random words fit into the processor's cache.
-AT_ONCE = 2**12
+AT_ONCE = 2**13
 
-_OF_A_BYTE = (128 >> np.arange(8)).astype(np.uint8)[:, np.newaxis]  # what its binary digits are worth
+#: Bits of the word that tells the cell, and of the numbers by which the ends of cells are found.
+_CELL_WORD, _CUT = 32, 64
 
 
 class Exponential:
@@ -206,26 +175,63 @@ class Exponential:
         mantissa, exponent = math.frexp(scale)
         self.exponent = exponent - 1 if mantissa == 0.5 else exponent  # of c
         self._relative = Fraction(2) ** self.exponent / Fraction(scale)  # c/b, in [1, 2)
-        self._onward = Coins([Coin(self._relative, logistic=False)] * AHEAD)
-        self.digit = lru_cache(maxsize=2**10)(self._digit)  # what is flipped again keeps the words that it found
-        self._digits = Coins([self.digit(place) for place in range(1, DIGITS + 1)])
+        # the coin of the digit of E/c at a place after the point: one flipped again keeps the words that it found
+        self.digit = lru_cache(maxsize=2**10)(lambda place: Coin(self._relative / 2**place, logistic=True))
+        step, power, cuts = self._end(1).leading(_CUT), 1 << _CUT, [0]
+        while power >> _CUT - _CELL_WORD:
+            power = power * step >> _CUT  # r^i, less by at most 2i / 2**64
+            cuts.append(power >> _CUT - _CELL_WORD)
+        self._cuts = np.array(cuts[:0:-1], dtype=np.uint32)  # from 0 on
 
-    def _digit(self, place: int) -> Coin:
-        """The coin that is the digit of E/c at this place after the point."""
-        return Coin(self._relative / 2**place, logistic=True)
+    def _end(self, cell: int) -> Coin:
+        """The coin of E in this cell or beyond."""
+        return Coin(self._relative * cell / 2**CELL_DIGITS, logistic=False)
 
     def draw(self, count: int, random: RandomBytes) -> tuple[Floats, Integers, NDArray[np.uint64]]:
         """Independent draws: a fair sign, the whole part of E/c, and its first 64 binary digits."""
-        signs = np.where(np.frombuffer(random(count), dtype=np.uint8) & 1, -1.0, 1.0)
-        whole = np.zeros(count, dtype=np.int64)
-        going = np.arange(count)
-        while len(going):
-            heads = np.add.reduce(np.logical_and.accumulate(self._onward.flip(len(going), random)))
-            whole[going] += heads
-            going = going[heads == AHEAD]
-        # `packbits` takes eight times as long
-        digits = np.bitwise_or.reduce(self._digits.flip(count, random).reshape(8, 8, count) * _OF_A_BYTE, axis=1)
-        return signs, whole, np.ascontiguousarray(digits.T).view(">u8")[:, 0].astype(np.uint64)
+        cells, drawn, left = self._cells(count, random), np.empty(count, dtype=np.uint64), np.arange(count)
+        while len(left):
+            drawn[left] = again = np.frombuffer(random(8 * len(left)), dtype="<u8")
+            left = left[~self._kept(again >> CELL_DIGITS, random)]
+        digits = cells.astype(np.uint64) << (DIGITS - CELL_DIGITS) | drawn >> CELL_DIGITS
+        return np.where(drawn & 1, -1.0, 1.0), cells >> CELL_DIGITS, digits  # a sign by a digit that is no other
+
+    def _cells(self, count: int, random: RandomBytes) -> Integers:
+        """The cells of independent draws.
+
+        Notes
+        -----
+        The floor of `2^32 · r^i` is the cut of i or 1 more. So U, of which a word of 32 bits is drawn, is surely below
+        r^i where the word is below the cut, and surely not where it is above by 2. Else further words are drawn.
+        """
+        words = np.frombuffer(random(_CELL_WORD // 8 * count), dtype="<u4")
+        places = np.searchsorted(self._cuts, words, side="right")  # cuts below and at the word
+        cells: Integers = len(self._cuts) - places
+        for i in (words - self._cuts[places - 1] < 2).nonzero()[0]:
+            known, bits = int(words[i]), _CELL_WORD
+            while known <= (end := self._end(int(cells[i]) + 1).leading(bits)):
+                if known < end:
+                    cells[i] += 1
+                else:
+                    known, bits = known << WORD | _word(random), bits + WORD
+        return cells
+
+    def _kept(self, digits: NDArray[np.uint64], random: RandomBytes) -> NDArray[np.bool_]:
+        """Flips of coins of `exp(-t)`, `t = digits · 2^-64 · c/b`: at most 1/32.
+
+        Notes
+        -----
+        `1 - exp(-t)` is `t - t²/2 + t³/6` less at most t⁴/24, which is less than 1/256 of a word of 16 bits. Roundings
+        of floats are far less. A word that is further than that from the chance decides.
+        """
+        words = np.frombuffer(random(WORD // 8 * len(digits)), dtype="<u2")
+        t = digits.astype(np.float64) * (float(self._relative) * 2.0**-DIGITS)
+        over = words - 2.0**WORD * (1 - t * (1 - t / 2 * (1 - t / 3)))  # less than it is, by up to 1/256
+        kept: NDArray[np.bool_] = over <= -1 - 1 / 128
+        for i in (~kept & (over < 1 / 128)).nonzero()[0]:
+            coin = Coin(self._relative * int(digits[i]) / 2**DIGITS, logistic=False)
+            kept[i] = coin.decide(int(words[i]), WORD, random)
+        return kept
 
 
 #: The same, prepared once for each scale.

@@ -25,9 +25,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import comb
 
-from wpinq.noise.exact_bernoulli import RandomBytes, below, exponential_bounds
+from wpinq.noise.exact_bernoulli import RandomBytes, exponential_bounds
 from wpinq.noise.geometric import check_exact, geometric, geometric_scale
 from wpinq.noise.laplace import exact_number
+from wpinq.noise.permute_and_flip import below
 from wpinq.plan.properties import PlanProperties
 
 #: Chances of neighbouring rungs differ by a factor of no more than exp(32).

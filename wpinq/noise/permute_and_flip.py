@@ -20,8 +20,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wpinq.errors import PlanError
-from wpinq.noise.exact_bernoulli import WORD, Coin, RandomBytes, below, exponential_bounds, exponential_coin
+from wpinq.noise.exact_bernoulli import Coin, RandomBytes, exponential_coin
 from wpinq.runtime.arrays import Floats, Integers
+
+
+def below(bound: int, random: RandomBytes) -> int:
+    """A uniform integer from 0 to `bound - 1`."""
+    bits = (bound - 1).bit_length()
+    while True:
+        drawn = int.from_bytes(random((bits + 7) // 8), "little") & ((1 << bits) - 1)
+        if drawn < bound:
+            return drawn
 
 
 def select(scores: Sequence[float | Fraction], scale: float, random: RandomBytes) -> int:
@@ -142,7 +151,8 @@ def select_each(scores: NDArray[Any], scale: Fraction, random: RandomBytes) -> I
     drawn, chances = words * 2.0**-FIRST, _chances(away)
     heads = drawn + 2.0**-FIRST <= chances - _MARGIN
     for place in zip(*((drawn < chances + _MARGIN) & ~heads).nonzero(), strict=True):
-        heads[place] = _falls_on_heads(int(below_best[place]) / scale, int(words[place]), random)
+        coin = Coin(int(below_best[place]) / scale, logistic=False)
+        heads[place] = coin.decide(int(words[place]), FIRST, random)
     among = np.count_nonzero(heads, axis=1)  # the best one's coin always falls on heads
     taken = np.zeros(len(scores), dtype=np.int64)
     for group in np.flatnonzero(among > 1):
@@ -168,25 +178,3 @@ def _chances(away: Floats) -> Floats:
         sums = 1.0 - rest / term * sums
     found: Floats = np.where(near, sums * _POWERS[whole.astype(np.int64)], 0.0)
     return found
-
-
-def _falls_on_heads(exponent: Fraction, word: int, random: RandomBytes) -> bool:
-    """Whether a uniform number with these first digits is below `exp(−exponent)`, exactly."""
-    bits = FIRST
-    while True:
-        first = 0 if 10 * exponent > 7 * bits else _leading(exponent, bits)  # exp(−0.7) < 1/2
-        if word != first:
-            return word < first
-        word, bits = word << WORD | int.from_bytes(random(WORD // 8), "little"), bits + WORD
-
-
-def _leading(exponent: Fraction, bits: int) -> int:
-    """`floor(2**bits · exp(−exponent))`."""
-    if not exponent:
-        return 1 << bits
-    digits = 2 * bits
-    while True:
-        low, high = (math.floor(end * (1 << bits)) for end in exponential_bounds(exponent, digits))
-        if low == high:
-            return low
-        digits *= 2

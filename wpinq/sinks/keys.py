@@ -16,7 +16,16 @@ from wpinq.columns.records import column_names
 from wpinq.data.layout import plain
 from wpinq.errors import PlanError, described, described_key
 from wpinq.expr.types import INT, INT_MAX, INT_MIN, STR, TupleOf, Type
-from wpinq.expr.values import CheckedKeys, UnfitValue, Value, check_canonical, normalize, normalize_all, order_key
+from wpinq.expr.values import (
+    CheckedKeys,
+    KeyPairs,
+    UnfitValue,
+    Value,
+    check_canonical,
+    normalize,
+    normalize_all,
+    order_key,
+)
 from wpinq.plan.format import Json, value_from_json, value_to_json
 
 # Public keys that are given one by one, checked against the type of a plan's records.
@@ -32,7 +41,7 @@ def check_domain(keys: Iterable[object], type_: Type, *, canonical: bool = False
     PlanError
         When a key is not of the type of the plan's records.
     """
-    if canonical and isinstance(keys, CheckedKeys) and keys.type == type_:
+    if canonical and isinstance(keys, (CheckedKeys, KeyPairs)) and keys.type == type_:
         return keys
     if isinstance(keys, str):
         raise PlanError(f"the keys {keys!r} are one text: give a list of keys, [{keys!r}]")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from functools import reduce
 from itertools import product
-from typing import Any
+from typing import Any, cast
 
 from wpinq.errors import ExpressionError, PlanError, described, suggest, warn_of_column
 from wpinq.expr import build, catalogue
@@ -20,7 +20,7 @@ from wpinq.expr.declare import Column
 from wpinq.expr.nodes import Constant, Expr, Lambda
 from wpinq.expr.trace import RecordFunction, Symbol, UserFunction, as_function, lift, trace
 from wpinq.expr.types import ListOf, TupleOf, Type, physical
-from wpinq.expr.values import CheckedKeys, Value, presenter
+from wpinq.expr.values import KeyPairs, Value, presenter
 from wpinq.functions import map as map_elements
 from wpinq.measure.measurement import check_domain
 from wpinq.plan.construct import construct
@@ -216,9 +216,7 @@ class Groups:
             return tuple(parts)
         if len(parts) == 1 and isinstance(parts[0], str):  # the label of a part that is alone
             return keys
-        made = CheckedKeys(product(keys, parts))
-        made.type, made.factors = type_, (keys, parts)
-        return made
+        return cast("tuple[Value, ...]", KeyPairs((keys, parts), type_))
 
     def listed(self, least: object) -> Groups:
         """The same groups, of which those with a noisy count from so much on are listed."""
