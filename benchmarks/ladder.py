@@ -1,13 +1,14 @@
 """Errors and cost of triangle counts by the ladder mechanism, on five graphs.
 
-    python benchmarks/ladder.py [--draws 200] [--graphs ca-GrQc soc-Epinions1]
+    python benchmarks/ladder.py [--draws 200] [--graphs ca-GrQc soc-Epinions1] [--growth 10000 100000 1000000]
 
 The graphs are edge lists in the folder that WPINQ_DATA names, under `graphs/`. For each: the median and the 95th
 percentile of the relative error of `graphs.triangle_count` at three epsilons, and the median that its law has, from
 which that of 200 draws is off by some 10 %; how far `value_interval` reaches on either side, relative to the count, at
 the share of epsilon in whole twentieths that makes it shortest; and a whole release in a fresh process, from the debit
 to the stored answer, in seconds of the processor and on the clock, with the peak of its memory. Limits: a median of
-0.3 % at epsilon 1 and of 3 % at 0.1; soc-Epinions1 in 2 s and 1 GB.
+0.3 % at epsilon 1 and of 3 % at 0.1; soc-Epinions1 in 2 s and 1 GB. With `--growth`, such a release alone, over random
+graphs of so many edges (10⁷ takes some minutes).
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ import time
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
+
 import wpinq as wp
 from wpinq import graphs
 from wpinq.noise.ladder import Ladder, draw_count
@@ -36,7 +39,10 @@ LIMITS = {Fraction(1): 0.003, Fraction(1, 10): 0.03}
 
 
 def read(name: str) -> list[tuple[int, int]]:
-    """The edges of a graph, once each."""
+    """The edges of a graph, or of a random graph of so many edges, once each."""
+    if name.isdigit():
+        drawn = np.sort(np.random.default_rng(1).integers(max(int(name) // 10, 2), size=(int(name), 2)), axis=1)
+        return [(a, b) for a, b in np.unique(drawn, axis=0).tolist() if a != b]
     folder = os.environ.get("WPINQ_DATA")
     if not folder:
         sys.exit("WPINQ_DATA names the folder that holds graphs/: set it")
@@ -108,17 +114,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--draws", type=int, default=200)
     parser.add_argument("--graphs", nargs="+", default=GRAPHS, choices=GRAPHS)
+    parser.add_argument("--growth", nargs="*", type=int, help="numbers of edges")
     parser.add_argument("--release", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.release:
         release(options.release)
         return
-    print(f"{'graph':<14} {'eps':>4} {'median':>8} {'of law':>8} {'p95':>8} {'interval':>9} {'share':>6}")
-    for name in options.graphs:
-        errors(name, options.draws)
+    if options.growth is None:
+        print(f"{'graph':<14} {'eps':>4} {'median':>8} {'of law':>8} {'p95':>8} {'interval':>9} {'share':>6}")
+        for name in options.graphs:
+            errors(name, options.draws)
+    sizes = options.graphs if options.growth is None else options.growth or [10**4, 10**5, 10**6]
     print(f"\n{'one release':<14} {'processor':>9} {'clock':>9} {'peak':>9}")
-    for name in options.graphs:
-        subprocess.run([sys.executable, __file__, "--release", name], check=True)
+    for size in sizes:
+        subprocess.run([sys.executable, __file__, "--release", str(size)], check=True)
 
 
 if __name__ == "__main__":

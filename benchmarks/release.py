@@ -1,9 +1,11 @@
 """What releases cost a session: batches that have work in common, keys asked one by one, and a small plan again.
 
     python benchmarks/release.py [DATA] [--only batch dashboard ...] [--graph ca-HepPh] [--large soc-Epinions1]
+                                 [--growth 10000 100000 1000000]
 
-DATA holds `graphs/*.txt.gz`; by default $WPINQ_DATA, else ../shared/data next to the checkout. Each line is a process
-of its own. Processor time is that of all threads. In parentheses stands what was asked for.
+DATA holds `graphs/*.txt.gz`; by default $WPINQ_DATA, else ../shared/data next to the checkout. With `--growth`, graphs
+are random, of so many edges, and by default the lines are batch, dashboard and new. Each line is a process of its own.
+Processor time is that of all threads. In parentheses stands what was asked for.
 
 batch       16 filters over one TbD in one release, beside one of them in a session of its own
 dashboard   64 queries over the degrees of a graph in one release, a query
@@ -44,6 +46,9 @@ RICH = 10**9
 
 
 def read(path: str) -> list[tuple[int, int]]:
+    if path.isdigit():
+        drawn = np.random.default_rng(1).integers(max(int(path) // 10, 2), size=(int(path) // 2, 2))
+        return [*map(tuple, np.unique(np.vstack([drawn, drawn[:, ::-1]]), axis=0).tolist())]
     with gzip.open(path, "rt") as lines:
         pairs = [tuple(map(int, line.split())) for line in lines]
     return [*{(a, b) for a, b in pairs} | {(b, a) for a, b in pairs}]
@@ -170,7 +175,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     default = Path(os.environ.get("WPINQ_DATA", Path(__file__).resolve().parent.parent.parent / "shared" / "data"))
     parser.add_argument("data", nargs="?", type=Path, default=default)
-    parser.add_argument("--only", nargs="*", default=[name for name, _, _ in LINES])
+    parser.add_argument("--only", nargs="*")
+    parser.add_argument("--growth", nargs="*", type=int, help="numbers of edges")
     parser.add_argument("--graph", default="ca-HepPh")
     parser.add_argument("--large", default="soc-Epinions1")
     parser.add_argument("--threads", type=int, default=2)
@@ -182,17 +188,20 @@ def main() -> None:
         print(json.dumps(measure(given.path, given.threads)))
         return
     print(f"{given.threads} threads; load before: {os.getloadavg()[0]:.1f}")
-    for name, _, large in LINES:
-        if name not in given.only:
-            continue
-        path = str(given.data / "graphs" / f"{given.large if large else given.graph}.txt.gz")
+    small, wide = (str(given.data / "graphs" / f"{name}.txt.gz") for name in (given.graph, given.large))
+    tasks = [(name, wide if large else small) for name, _, large in LINES if not given.only or name in given.only]
+    if given.growth is not None:
+        sizes, only = given.growth or [10**4, 10**5, 10**6], given.only or ["batch", "dashboard", "new"]
+        tasks = [(name, str(size)) for name in only for size in sizes]
+    for name, path in tasks:
         command = [sys.executable, __file__, "--line", name, "--path", path, "--threads", str(given.threads)]
         done = subprocess.run(command, capture_output=True, text=True, env=dict(os.environ, PYTHONPATH=os.getcwd()))
         if done.returncode:
             print(f"{name}: failed\n{done.stderr}")
             continue
         shown = (f"{label} {value:.3f}" for label, value in json.loads(done.stdout).items())
-        print(f"{name}: {', '.join(shown)}", flush=True)
+        size = f" over {int(path):,} edges" if path.isdigit() else ""
+        print(f"{name}{size}: {', '.join(shown)}", flush=True)
 
 
 if __name__ == "__main__":

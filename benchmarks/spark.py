@@ -1,7 +1,7 @@
 """Spark beside DuckDB: two graphs protected, four releases, what they spill, and what comes to the driver.
 
     python benchmarks/spark.py [--rows 1000000] [--edges 1000000] [--master local[2]] [--memory 1536m] [--rounds 1]
-                               [--limit 20] [--filters] [--plain]
+                               [--limit 20] [--filters] [--plain] [--growth 10000 100000 1000000]
     python benchmarks/spark.py --rows 100000000 --edges 10000000 --master "local-cluster[2,1,1024]"
 
 The graphs are public, made here: every node has edges to nodes near it, so there are triangles. Each is read from one
@@ -25,6 +25,7 @@ their metrics, and tables on their way to being broadcast. DuckDB's rows are tho
 "Spilled" is what Spark's tasks wrote to disk for want of memory, and "written" what the processes wrote to disk in all.
 DuckDB has as much memory as the executors together. Peak memory is the sum of the processes' own peaks.
 
+--growth  a table for each of these sizes, of both files, instead
 --plain   starts Spark without encryption of its local disks, for a comparison
 """
 
@@ -267,11 +268,20 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=20)
     parser.add_argument("--filters", action="store_true")
     parser.add_argument("--plain", action="store_true")
+    parser.add_argument("--growth", nargs="*", type=int, help="numbers of rows and edges")
     parser.add_argument("--task", type=json.loads, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.task:
         run(given.task)
         return
+    for size in [None] if given.growth is None else given.growth or [10**4, 10**5, 10**6]:
+        if size is not None:
+            given.rows = given.edges = size
+        compare(given)
+
+
+def compare(given: argparse.Namespace) -> None:
+    """The table of both engines, and the ratios below it."""
     print(f"{given.rows:,} rows, {given.edges:,} edges; 2 threads; load before: {os.getloadavg()[0]:.1f}")
     print(f"| engine | part | {' | '.join(COLUMNS)} | peak GB |")
     print("| --- " * (len(COLUMNS) + 3) + "|")

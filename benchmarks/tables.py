@@ -1,6 +1,6 @@
 """Tables by name: the mean salary by city, and what it costs beside the same without privacy.
 
-    python benchmarks/tables.py [--rows 200000] [--cities 50 200 1000] [--groups 100000]
+    python benchmarks/tables.py [--rows 200000] [--cities 50 200 1000] [--groups 100000] [--growth 10000 100000 1000000]
 
 Processor time of:
 
@@ -14,6 +14,8 @@ And of a table of a count, a mean and a median; of 1,000 medians of 100 candidat
 
 Then, of a million rows in many groups: a table of sums, of means, and
 of both with a count, from the request to a frame, and DuckDB's own sums and means.
+
+With `--growth`, the medians and these tables alone, of so many rows, in groups of ten rows.
 """
 
 from __future__ import annotations
@@ -51,11 +53,19 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=200_000)
     parser.add_argument("--cities", type=int, nargs="+", default=[50, 200, 1000])
     parser.add_argument("--groups", type=int, default=100_000)
+    parser.add_argument("--growth", nargs="*", type=int, help="numbers of rows")
     options = parser.parse_args()
+    many = f"\n{'groups':>7} {'sum':>7} {'mean':>7} {'all':>7} {'duckdb':>7}"
+    if options.growth is not None:
+        for rows in options.growth or [10**4, 10**5, 10**6]:
+            print(many)
+            print(" ".join([f"{rows // 10:7d}", *(f"{number:7.3f}" for number in many_groups(rows // 10, rows))]))
+            medians(rows, rows // 10)
+        return
     print(f"{'cities':>6} {'table':>7} {'parts':>7} {'duckdb':>7} {'pandas':>7} {'three':>7}")
     for cities in options.cities:
         print(" ".join([f"{cities:6d}", *(f"{number:7.3f}" for number in measured(options.rows, cities))]), flush=True)
-    print(f"\n{'groups':>7} {'sum':>7} {'mean':>7} {'all':>7} {'duckdb':>7}")
+    print(many)
     print(" ".join([f"{options.groups:7d}", *(f"{number:7.3f}" for number in many_groups(options.groups))]))
     medians(10**6, 1000)
     listed(2 * 10**6, 10**5)
@@ -100,11 +110,11 @@ def measured(rows: int, cities: int) -> list[float]:
         return [seconds(table), of_parts, seconds(plain), seconds(pandas), seconds(three, 2)]
 
 
-def many_groups(groups: int) -> list[float]:
+def many_groups(groups: int, rows: int = 1_000_000) -> list[float]:
     """The seconds of tables of many groups."""
     rng = np.random.default_rng(2)
     names = [f"city {i}" for i in range(groups)]
-    places = rng.integers(groups, size=1_000_000)
+    places = rng.integers(groups, size=rows)
     frame = pd.DataFrame({"city": np.array(names)[places], "salary": rng.uniform(0, 250_000, size=len(places))})
     people = wp.source("people", city=str, salary=float)
     with wp.Session() as session, duckdb.connect() as connection:

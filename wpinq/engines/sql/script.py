@@ -195,7 +195,9 @@ class Script:
                 if rows is not None and rows.place is not None:
                     return *self._summed_side_by_side(rows, relation, names), ""
                 queries, weights = self._rows_to_sum(added)
-                total = sums.sum_sql(weights, relation.mass, self.emitter.dialect)
+                ones = all(held == (t.ONE,) for each in added for _, held in each.parts)
+                counted = self._counted(blocks[:1]) if ones else None
+                total = counted or sums.sum_sql(weights, relation.mass, self.emitter.dialect)
             else:
                 total, queries = counted, [self.rows(block) for block in blocks]
             inner, read = together(queries)

@@ -23,7 +23,7 @@ from wpinq.errors import PlanError, SourceRejected
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import FLOAT, Arithmetic, Weights
 from wpinq.plan.lowering import physical_plan
-from wpinq.plan.node import Node, sources
+from wpinq.plan.node import Node, sources, topological
 from wpinq.plan.operators.source import Source
 
 FAILED = 'the engine "spark" could not evaluate the plan; the reason cannot be shown'
@@ -33,6 +33,9 @@ D = TypeVar("D")
 
 #: How many programs are remembered that Spark can plan.
 PLANNED_LIMIT = 1024
+
+#: Sources and programs of them that the Java of this process can plan.
+_planned: set[tuple[Source | str, ...]] = set()
 
 #: How much deeper than it is a program is planned without data: what asks for keys, or for sides, adds less.
 MARGIN = 8
@@ -71,7 +74,6 @@ class SparkDatabase(SqlEngine):
         self._accepted: Sequence[str] = tuple(session.EXPOSURES)  # public data may be shown
         self._started: session.Started | None = None
         self._views: session.SparkViews | None = None
-        self._planned: set[tuple[str, ...]] = set()
         self._dry_run_sources: dict[str, Source] = {}
         self._kept: list[tuple[weakref.ref[EngineDataset], Any]] = []
 
@@ -202,6 +204,7 @@ class SparkDatabase(SqlEngine):
 
     def _parquet(self, path: str) -> EngineDataset:
         spark = self.open().session
+        session.adapt(spark, joins=False)
         with contextlib.suppress(Exception):  # Spark's own quote settings and addresses
             return EngineDataset(spark.read.parquet(path))
         raise SourceRejected("Spark cannot read the parquet at this path: read it yourself to see why")
@@ -222,6 +225,8 @@ class SparkDatabase(SqlEngine):
 
         def attempt() -> T | None:
             spark = self.open().session
+            joins = any(len(node.inputs) > 1 and node.operator.name != "Concat" for node in topological([root]))
+            session.adapt(spark, joins)
             self._sweep()
             output = None
             try:
@@ -277,13 +282,15 @@ class SparkDatabase(SqlEngine):
         """
         root = physical_plan(root)
         with self._lock:
-            shape = tuple(_NUMBERS.sub("0", sql) for _, sql in Plan(root).program(SPARK).queries)
-            if shape in self._planned:
+            declared = sources([root])
+            queries = (_NUMBERS.sub("0", sql) for _, sql in Plan(root).program(SPARK).queries)
+            shape = (*declared.values(), *queries)
+            if shape in _planned:
                 return
             spark, failed = self.open().dry_run, True
             with contextlib.suppress(Exception), session.DryRunViews(spark) as views:
                 tables = source_tables(root)
-                for name, source in sources([root]).items():
+                for name, source in declared.items():
                     if self._dry_run_sources.get(name) != source:
                         session.no_rows(spark, source).createOrReplaceTempView(tables[name])
                         self._dry_run_sources[name] = source
@@ -296,9 +303,9 @@ class SparkDatabase(SqlEngine):
                     'the engine "spark" cannot run this plan: its program is too much for this Spark to plan, on no '
                     'data at all: break it up, or use engine="reference"'
                 )
-            if len(self._planned) >= PLANNED_LIMIT:
-                self._planned.clear()
-            self._planned.add(shape)
+            if len(_planned) >= PLANNED_LIMIT:
+                _planned.clear()
+            _planned.add(shape)
 
     def _load(self, table: str, source: Source, weights: object) -> None:
         session.frame_of(self.open().session, source, weights).createOrReplaceTempView(table)

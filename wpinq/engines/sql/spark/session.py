@@ -144,8 +144,22 @@ def _beside(active: Any) -> Any:
     session = active.newSession()
     for name, value in _SETTINGS.items():
         session.conf.set(name, value)
+    context = session.sparkContext
+    if _leaves_open(context, "spark.sql.shuffle.partitions"):
+        session.conf.set("spark.sql.shuffle.partitions", 2 * context.defaultParallelism)
     _register(session)
     return session
+
+
+def adapt(spark: Any, joins: bool) -> None:
+    """Have a local Spark plan joins anew as it sees their sizes; else that takes a job a shuffle."""
+    if _leaves_open(spark.sparkContext, "spark.sql.adaptive.enabled"):
+        spark.conf.set("spark.sql.adaptive.enabled", joins)
+
+
+def _leaves_open(context: Any, name: str) -> bool:
+    """Whether Spark is one process, and started without a setting."""
+    return context._jsc.isLocal() and not context.getConf().contains(name)
 
 
 def _active() -> Any:
