@@ -1,4 +1,4 @@
-"""Components of a made graph, joined until they are as many as was released.
+"""Swaps after the walk: triangles taken apart where hardly any are known, and components joined to the released number.
 
 A walk by swaps keeps degrees and leaves small parts by themselves, for few of its numbers tell of them. An edge {p, q}
 on a cycle and an edge {a, b} of another component become {a, q} and {p, b}: all degrees stay, the components are one,
@@ -15,6 +15,64 @@ from wpinq.runtime.arrays import Integers
 
 #: Edges that are looked at for each swap.
 _TRIES = 64
+#: Steps from a triangle to the edge that it is taken apart with: near, so that what is local stays so.
+_STEPS = 4
+
+
+def remove_triangles(edges: Integers, most: float, rng: Generator) -> Integers:
+    """The graph with triangles taken apart until its clustering, added up over nodes, is at most `most`.
+
+    An edge {a, b} of a triangle and a near edge {p, q}, or any where no near one will do, become {a, q} and {p, b}.
+    Degrees stay, no other triangle is made, and what was connected still is, by the triangle's third node.
+
+    Parameters
+    ----------
+    edges : array of int64, shape (edges, 2)
+        A simple graph.
+    most : float
+        The sum of the clustering of all nodes to come down to.
+    rng : Generator
+        The random generator.
+
+    Returns
+    -------
+    array of int64, shape (edges, 2)
+
+    Examples
+    --------
+    >>> triangles = np.array([(3 * k + i, 3 * k + (i + 1) % 3) for k in range(5) for i in range(3)])
+    >>> made = remove_triangles(triangles, 6.0, np.random.default_rng(1))
+    >>> len(import_igraph().Graph(made.tolist()).cliques(3, 3))
+    1
+    """
+    near = [set[int]() for _ in range(int(edges.max(initial=-1)) + 1)]
+    for a, b in edges.tolist():
+        near[a].add(b)
+        near[b].add(a)
+    adds = [2 / max(len(row) * (len(row) - 1), 1) for row in near]
+    order = rng.permutation(edges).tolist()
+    left = sum(adds[c] for a, b in order for c in near[a] & near[b])
+    for a, b in order:
+        for attempt in range(_TRIES):
+            if left <= most or b not in near[a] or near[a].isdisjoint(near[b]):
+                break
+            if attempt < _TRIES // 2:
+                q = a
+                for _ in range(_STEPS):
+                    p, q = q, sorted(near[q])[int(rng.random() * len(near[q]))]
+            else:
+                p, q = order[int(rng.random() * len(order))]
+            if len({a, b, p, q}) < 4 or q not in near[p] or q in near[a] or p in near[b]:
+                continue
+            if near[a].isdisjoint(near[q]) and near[p].isdisjoint(near[b]):
+                for u, v in ((a, b), (p, q)):
+                    left -= sum(adds[u] + adds[v] + adds[c] for c in near[u] & near[v])
+                    near[u].remove(v)
+                    near[v].remove(u)
+                for u, v in ((a, q), (p, b)):
+                    near[u].add(v)
+                    near[v].add(u)
+    return np.array([(a, b) for a, row in enumerate(near) for b in row if a < b]).reshape(-1, 2)
 
 
 def join_components(edges: Integers, count: int, rng: Generator) -> Integers:

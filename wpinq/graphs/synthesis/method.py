@@ -108,6 +108,8 @@ class Estimates:
         measured. The generator is for draws of noise, and public.
     components : int, optional
         How many components the graph is to have at most.
+    clustering : float
+        The sum of the clustering of all nodes that the graph is to have at most, where it may have no triangle.
     direct : callable, optional
         Gives undirected edges their directions, where the graph is directed.
     """
@@ -116,6 +118,7 @@ class Estimates:
     seed: Callable[[np.random.Generator], SeedGraph | Integers]
     intervals: Intervals = lambda _: {}
     components: int | None = None
+    clustering: float = np.inf
     direct: Callable[[Integers, np.random.Generator], Integers] | None = None
 
 

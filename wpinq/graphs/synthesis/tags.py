@@ -66,7 +66,7 @@ _BALANCING = 12
 
 
 def clustering_intervals(
-    curves: estimates.ClusteringCurves, nodes: int, rng: Generator
+    curves: estimates.ClusteringCurves, nodes: int, rng: Generator, none: bool = False
 ) -> dict[str, uncertainty.Interval]:
     """Of triangles and average clustering.
 
@@ -82,6 +82,8 @@ def clustering_intervals(
         The number of nodes.
     rng : Generator
         For the draws.
+    none : bool
+        Whether no triangle is the estimate: then it is not ruled out.
     """
     if not len(curves.there):  # and no wedge: whether that is so of the secret graph these answers do not say
         return {
@@ -92,11 +94,11 @@ def clustering_intervals(
     wedges = curves.nodes * curves.there * (curves.there - 1) / 2
     best = min(_misses(curves, share) for share in curves.shares)
     most = _followed(int((curves.adds > 0).any(axis=0).sum()))
-    none, every = (_misses(curves, np.full(len(wedges), share)) - best < most for share in (0.0, 1.0))
+    nothing, every = (_misses(curves, np.full(len(wedges), share)) - best < most for share in (0.0, 1.0))
     found = {}
     for name, counts in (("triangles", wedges / 3), ("average_clustering", curves.nodes / nodes)):
         low, high = np.quantile(shares @ counts, [uncertainty.TAIL, 1 - uncertainty.TAIL])
-        found[name] = uncertainty.Interval.of_count(0.0 if none else low, counts.sum() if every else high, CURVES)
+        found[name] = uncertainty.Interval.of_count(0.0 if none or nothing else low, counts.sum() if every else high, CURVES)
     return found
 
 
@@ -199,6 +201,9 @@ _ROOM = (40, 20, 15, 15, 14, 5, 3)
 #: In parts of 1/64: how much of their weight closed wedges keep under each tag. They weigh least in the lowest, where
 #: most nodes are. So an edge moves them by 125/64, and not by 11/4.
 _WEIGHTS = (64, 40)
+#: The natural logarithm of the odds against no triangle in a graph with cycles, and the most triangles of random graphs
+#: of its degrees for there to be a chance of none.
+_CYCLES, _FEW = 2.0, 10.0
 #: The share of normal noise that is within one standard deviation.
 _WITHIN = 0.68
 
@@ -319,8 +324,8 @@ class Tagged(Method):
         if EDGES in answers:
             spread["edges"] = count_interval(answers[EDGES], 0)
         parts = answers.get(COMPONENTS)
+        low, high = (math.inf, math.inf) if parts is None else parts.value_interval(uncertainty.CONFIDENCE)
         if parts is not None and nodes is None:  # of public nodes, those without an edge are components too
-            low, high = parts.value_interval(uncertainty.CONFIDENCE)
             spread["components"] = uncertainty.Interval.of_count(max(low, 1.0), max(high, 1.0))
         held, at_most = spread["edges"], None if parts is None else max(1, round(float(parts.value)))
         fitted_degrees = estimates.estimate_degrees(_values(mass), mass.scale, limits, highest)
@@ -336,7 +341,13 @@ class Tagged(Method):
         wedges = wedge_weights(coarse, largest) * _each(_WEIGHTS, len(closed))
         clustered = classes.degrees, wedges, _values(closed), closed.scale
         usual, most = (_count(answers.get(COUNT), common) for common in (largest / 2, largest))
-        clustering = estimates.estimate_clustering(*clustered, usual)
+        cycles = held.low - spread["nodes"].high + low, held.high - spread["nodes"].low + high
+        if cycles[0] <= 0:
+            none = math.log(degrees.sum() / (cycles[1] - cycles[0]))
+        else:
+            excess = (degrees * (degrees - 1)).sum() / degrees.sum()
+            none = -_CYCLES if excess**3 / 6 <= _FEW else -math.inf
+        clustering = estimates.estimate_clustering(*clustered, usual, none)
         tagged = tag_weights(fine_limits(2 ** (1 + max(int(j) for _, j in joint.keys))), largest, whole=True)
         shares = classes.stub_mean(tagged / np.maximum(np.arange(largest + 1), 1)[:, None])
         weights = np.zeros((shares.shape[1],) * 2)
@@ -354,17 +365,19 @@ class Tagged(Method):
         def intervals(rng: np.random.Generator) -> dict[str, uncertainty.Interval]:
             with single_blas_thread():
                 curves = estimates.ClusteringCurves.of(*clustered, most)
-                found = spread | clustering_intervals(curves, nodes or len(classes.degrees), rng)
+                found = spread | clustering_intervals(curves, nodes or len(classes.degrees), rng, none=not clustering.any())
                 return found | {"assortativity": mixing_interval(classes, fields, rng)}
 
+        clustered_most = float(clustering[classes.degrees].sum())
         if PAIRS not in answers:
-            return Estimates(targets, partial(clique_graph, classes, clustering, mixing), intervals, at_most)
+            drawn = partial(clique_graph, classes, clustering, mixing)
+            return Estimates(targets, drawn, intervals, at_most, clustered_most)
         pairs = answers[PAIRS]
         _check_version(PAIRS, pairs, partial(tags.pair_slices, limits=_SLICES))
         curves = classes, clustering, mixing
         walked = shares, mixed, joint.scale, wedges, fitted, closed.scale
         wanted = SeedTargets(*curves, *walked, _SLICES, _values(pairs), pairs.scale)
-        return Estimates(targets, partial(likeliest_graph, wanted), intervals, at_most)
+        return Estimates(targets, partial(likeliest_graph, wanted), intervals, at_most, clustered_most)
 
 
 def count_interval(answers: Answers, key: int) -> uncertainty.Interval:
