@@ -408,7 +408,7 @@ def fit_graph(
     edges, families = _edges(samples.chains[samples.best]), tuple(seed.family for seed in begun)
     arcs, rng = None, np.random.default_rng(np.random.SeedSequence((settings.seed, 3)))
     if "triangles" in found and not found["triangles"].low:
-        edges = remove_triangles(edges, estimates.clustering, rng)
+        edges = _array(remove_triangles(edges, estimates.clustering, rng))
     if estimates.components is not None:
         edges = _array(join_components(edges, estimates.components, rng))
     if mixing is not None:  # after components are joined, which moves a few edges between labels

@@ -98,7 +98,8 @@ def clustering_intervals(
     found = {}
     for name, counts in (("triangles", wedges / 3), ("average_clustering", curves.nodes / nodes)):
         low, high = np.quantile(shares @ counts, [uncertainty.TAIL, 1 - uncertainty.TAIL])
-        found[name] = uncertainty.Interval.of_count(0.0 if none or nothing else low, counts.sum() if every else high, CURVES)
+        low, high = 0.0 if none or nothing else low, counts.sum() if every else high
+        found[name] = uncertainty.Interval.of_count(low, high, CURVES)
     return found
 
 
@@ -330,8 +331,9 @@ class Tagged(Method):
         held, at_most = spread["edges"], None if parts is None else max(1, round(float(parts.value)))
         fitted_degrees = estimates.estimate_degrees(_values(mass), mass.scale, limits, highest)
         degrees = np.sort(fitted_degrees)[-(nodes or 0) :]
-        for _ in range(_EDGE_ROUNDS):
-            degrees = graphical(estimates.with_edges(degrees, held.low, held.high))
+        for _ in range(_EDGE_ROUNDS):  # so many components need edges, one for each other node
+            tree = held.low if at_most is None else min(np.count_nonzero(degrees) - at_most, held.high)
+            degrees = graphical(estimates.with_edges(degrees, max(held.low, tree), held.high))
         if degrees.sum() < 4:
             raise AnswersError(LOST)
         classes = estimates.DegreeClasses.of(np.sort(degrees[degrees > 0]))
@@ -365,7 +367,8 @@ class Tagged(Method):
         def intervals(rng: np.random.Generator) -> dict[str, uncertainty.Interval]:
             with single_blas_thread():
                 curves = estimates.ClusteringCurves.of(*clustered, most)
-                found = spread | clustering_intervals(curves, nodes or len(classes.degrees), rng, none=not clustering.any())
+                none = not clustering.any()
+                found = spread | clustering_intervals(curves, nodes or len(classes.degrees), rng, none)
                 return found | {"assortativity": mixing_interval(classes, fields, rng)}
 
         clustered_most = float(clustering[classes.degrees].sum())
