@@ -605,16 +605,13 @@ def balanced(mixing: Floats, stubs: Floats, rounds: int = 200) -> Floats:
 
 # Clustering by degree from noisy closed wedges by tag.
 
+#: A number plus noise, and the standard deviation of that, where it is known.
+Known = tuple[float, float] | None
 BENDS, _SLOPE, _ITERATIONS_CLUSTERING = (4.0, 2.0, 1.0, 0.5, 0.25), -0.35, 300
 
 
 def estimate_clustering(
-    degrees: Integers,
-    weights: Floats,
-    closed: Floats,
-    scale: float,
-    triangles: tuple[float, float] | None = None,
-    none: float = -math.inf,
+    degrees: Integers, weights: Floats, closed: Floats, scale: float, triangles: Known = None, none: float = -math.inf
 ) -> Floats:
     """The most likely share of closed wedges at nodes of each degree, from noisy weights.
 
@@ -691,7 +688,7 @@ class ClusteringCurves:
 
     @staticmethod
     def of(
-        degrees: Integers, weights: Floats, closed: Floats, scale: float, triangles: tuple[float, float] | None = None
+        degrees: Integers, weights: Floats, closed: Floats, scale: float, triangles: Known = None
     ) -> ClusteringCurves:
         """The fits, with parameters as for `estimate_clustering`.
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache, partial
 from itertools import combinations_with_replacement
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -203,7 +203,8 @@ _ROOM = (40, 20, 15, 15, 14, 5, 3)
 #: most nodes are. So an edge moves them by 125/64, and not by 11/4.
 _WEIGHTS = (64, 40)
 #: The natural logarithm of the odds against no triangle in a graph with cycles, and the most triangles of random graphs
-#: of its degrees for there to be a chance of none.
+#: of its degrees for there to be a chance of none. Where there may be no cycle, the odds are those of none against any
+#: number up to that of edges, as far as the answers tell it.
 _CYCLES, _FEW = 2.0, 10.0
 #: The share of normal noise that is within one standard deviation.
 _WITHIN = 0.68
@@ -328,11 +329,11 @@ class Tagged(Method):
         low, high = (math.inf, math.inf) if parts is None else parts.value_interval(uncertainty.CONFIDENCE)
         if parts is not None and nodes is None:  # of public nodes, those without an edge are components too
             spread["components"] = uncertainty.Interval.of_count(max(low, 1.0), max(high, 1.0))
-        held, at_most = spread["edges"], None if parts is None else max(1, round(float(parts.value)))
+        held, wanted = spread["edges"], None if parts is None else (round(low), max(1, round(float(parts.value))))
         fitted_degrees = estimates.estimate_degrees(_values(mass), mass.scale, limits, highest)
         degrees = np.sort(fitted_degrees)[-(nodes or 0) :]
         for _ in range(_EDGE_ROUNDS):  # so many components need edges, one for each other node
-            tree = held.low if at_most is None else min(np.count_nonzero(degrees) - at_most, held.high)
+            tree = held.low if wanted is None else min(np.count_nonzero(degrees) - wanted[1], held.high)
             degrees = graphical(estimates.with_edges(degrees, max(held.low, tree), held.high))
         if degrees.sum() < 4:
             raise AnswersError(LOST)
@@ -344,11 +345,10 @@ class Tagged(Method):
         clustered = classes.degrees, wedges, _values(closed), closed.scale
         usual, most = (_count(answers.get(COUNT), common) for common in (largest / 2, largest))
         cycles = held.low - spread["nodes"].high + low, held.high - spread["nodes"].low + high
+        excess = (degrees * (degrees - 1)).sum() / degrees.sum()
+        none = -_CYCLES if excess**3 / 6 <= _FEW else -math.inf
         if cycles[0] <= 0:
             none = math.log(degrees.sum() / (cycles[1] - cycles[0]))
-        else:
-            excess = (degrees * (degrees - 1)).sum() / degrees.sum()
-            none = -_CYCLES if excess**3 / 6 <= _FEW else -math.inf
         clustering = estimates.estimate_clustering(*clustered, usual, none)
         tagged = tag_weights(fine_limits(2 ** (1 + max(int(j) for _, j in joint.keys))), largest, whole=True)
         shares = classes.stub_mean(tagged / np.maximum(np.arange(largest + 1), 1)[:, None])
@@ -367,20 +367,17 @@ class Tagged(Method):
         def intervals(rng: np.random.Generator) -> dict[str, uncertainty.Interval]:
             with single_blas_thread():
                 curves = estimates.ClusteringCurves.of(*clustered, most)
-                none = not clustering.any()
-                found = spread | clustering_intervals(curves, nodes or len(classes.degrees), rng, none)
+                found = spread | clustering_intervals(curves, nodes or len(classes.degrees), rng, not clustering.any())
                 return found | {"assortativity": mixing_interval(classes, fields, rng)}
 
-        clustered_most = float(clustering[classes.degrees].sum())
-        if PAIRS not in answers:
-            drawn = partial(clique_graph, classes, clustering, mixing)
-            return Estimates(targets, drawn, intervals, at_most, clustered_most)
-        pairs = answers[PAIRS]
-        _check_version(PAIRS, pairs, partial(tags.pair_slices, limits=_SLICES))
         curves = classes, clustering, mixing
-        walked = shares, mixed, joint.scale, wedges, fitted, closed.scale
-        wanted = SeedTargets(*curves, *walked, _SLICES, _values(pairs), pairs.scale)
-        return Estimates(targets, partial(likeliest_graph, wanted), intervals, at_most, clustered_most)
+        seed: Callable[[Generator], Any] = partial(clique_graph, *curves)
+        if PAIRS in answers:
+            pairs = answers[PAIRS]
+            _check_version(PAIRS, pairs, partial(tags.pair_slices, limits=_SLICES))
+            walked = shares, mixed, joint.scale, wedges, fitted, closed.scale
+            seed = partial(likeliest_graph, SeedTargets(*curves, *walked, _SLICES, _values(pairs), pairs.scale))
+        return Estimates(targets, seed, intervals, wanted, float(clustering[classes.degrees].sum()))
 
 
 def count_interval(answers: Answers, key: int) -> uncertainty.Interval:
@@ -464,7 +461,7 @@ def _each(parts: Sequence[int], places: int) -> list[float]:
     return [part / 64 for part in [*parts, *[parts[-1]] * (places - len(parts))][:places]]
 
 
-def _count(answers: Answers | None, common: float) -> tuple[float, float] | None:
+def _count(answers: Answers | None, common: float) -> estimates.Known:
     """The released number of triangles, if any, and its deviation.
 
     The deviation is for a graph in which no two nodes have more than `common` neighbours in common. That number is not
