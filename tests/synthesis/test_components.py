@@ -1,4 +1,4 @@
-"""Components of a made graph: joined until they are as many as was released, with degrees and triangles as before."""
+"""Swaps after the walk: components joined with triangles as before, and triangles taken apart; degrees stay."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import wpinq as wp
 from tests.support.parameters import for_each
 from wpinq.graphs import component_count, fit_graph
 from wpinq.graphs.synthesis import find_method
-from wpinq.graphs.synthesis.components import join_components
+from wpinq.graphs.synthesis.components import join_components, remove_triangles, split_components
 from wpinq.graphs.synthesis.public_nodes import PublicNodes
 from wpinq.mcmc import Settings
 
@@ -39,6 +39,36 @@ def test_components_are_joined_and_all_else_stays(count: int, seed: int) -> None
     assert sum(nx.triangles(nx.Graph(after.tolist())).values()) == sum(nx.triangles(nx.Graph(CLIQUES)).values())
     assert parts(after) == min(max(count, 12 + 11 + 5 - 12), 12 + 11 + 5)
     assert (after == join_components(before, count, np.random.default_rng(seed))).all()
+
+
+@for_each("share", [0.0, 0.5])
+@for_each("seed", range(4))
+def test_triangles_are_taken_apart_and_what_was_connected_still_is(share: float, seed: int) -> None:
+    """Triangles on their own, cliques, and triangles in a large part: all go, or as many as clustering asks for."""
+    grown = nx.powerlaw_cluster_graph(300, 3, 0.5, seed=seed)
+    before = np.array([*RINGS, *CLIQUES, *[(5000 + a, 5000 + b) for a, b in grown.edges]])
+    most = share * sum(nx.clustering(nx.Graph(before.tolist())).values())
+    after = remove_triangles(before, most, np.random.default_rng(seed))
+    left = sum(nx.clustering(nx.Graph(after.tolist())).values())
+    assert most - 2 < left <= most + 1e-9
+    assert len({frozenset(edge) for edge in after.tolist()}) == len(before)
+    assert degrees(after) == degrees(before)
+    assert parts(after) <= parts(before)
+    assert (after == remove_triangles(before, most, np.random.default_rng(seed))).all()
+
+
+@for_each("count", [1, 40, 200])
+@for_each("seed", range(4))
+def test_components_are_split_and_all_else_stays(count: int, seed: int) -> None:
+    """A leaf at each node of 12 rings: two of one ring come off, until three nodes of it that may join have a leaf."""
+    before = np.array([*RINGS, *[(node, 500 + node) for node in range(120)], *CLIQUES, (3000, 3001)])
+    after = split_components(before, count, np.random.default_rng(seed))
+    assert len({frozenset(edge) for edge in after.tolist()}) == len(before)
+    assert all(a != b for a, b in after.tolist())
+    assert degrees(after) == degrees(before)
+    assert sum(nx.triangles(nx.Graph(after.tolist())).values()) == sum(nx.triangles(nx.Graph(CLIQUES)).values())
+    assert parts(after) == max(count, 18) if count < 200 else 48 <= parts(after) <= 18 + 60
+    assert (after == split_components(before, count, np.random.default_rng(seed))).all()
 
 
 def test_trees_alone_cannot_be_joined() -> None:
@@ -88,4 +118,4 @@ def test_an_answer_below_one_is_an_interval_of_one() -> None:
     answers["component_count"] = wp.Answers(low.measurement, low.scale, np.array([-50.0]), simulated=True)
     estimates = method.estimate(answers)
     found = estimates.intervals(np.random.default_rng(1))["components"]
-    assert (found.low, found.high, estimates.components) == (1, 1, 1)
+    assert (found.low, found.high, estimates.components[1]) == (1, 1, 1)

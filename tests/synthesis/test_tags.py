@@ -596,3 +596,32 @@ def test_the_start_depends_on_answers_and_generator_alone() -> None:
     first, again, other = (estimates.seed(np.random.default_rng(seed)).edges.tolist() for seed in (1, 1, 2))
     assert first == again
     assert first != other
+
+
+@for_each("seed", range(4))
+def test_a_tree_gets_no_triangle(seed: int) -> None:
+    """Of 300 to 2,000 nodes; a curve of clustering alone gives it 5 to 60."""
+    rng = np.random.default_rng(seed)
+    count = (300, 1000, 2000)[seed % 3]
+    tree = [(int(rng.integers(node)), node) for node in range(1, count)]
+    found = fit_graph(simulated(3, tree, seed), "tags", Settings(steps=20_000, seed=seed), statistics=None)
+    made = found.statistics()
+    assert made["triangles"] == made["average_clustering"] == 0
+    assert found.uncertainty["triangles"].holds(0)
+    assert found.uncertainty["average_clustering"].holds(0)
+
+
+@for_each("seed", range(4))
+def test_few_triangles_that_answers_tell_of_stay(seed: int) -> None:
+    """A path of 200 triangles that share a node each, with a leaf at each: a share of 1/6 to 1/3 of wedges closed."""
+    chain = [pair for k in range(0, 400, 2) for pair in ((k, k + 1), (k + 1, k + 2), (k, k + 2), (k + 1, 1000 + k))]
+    clustering = graph_statistics(chain)["average_clustering"] * 601
+    assert find_method("tags").estimate(simulated(2, chain, seed)).clustering == pytest.approx(clustering, rel=0.25)
+
+
+def test_no_triangle_is_the_estimate_where_it_is_likelier() -> None:
+    degrees, weights = np.repeat([2, 3, 4], 500), wedge_weights([0, 2, 8], 4)
+    none, some = np.zeros(2), 0.1 * np.bincount(degrees, minlength=5) @ (weights * np.array([[0], [0], [1], [3], [6]]))
+    for odds, kept in ((-math.inf, True), (0.0, False)):
+        assert estimate_clustering(degrees, weights, none, 5.0, None, odds).any() == kept
+        assert estimate_clustering(degrees, weights, some, 5.0, None, odds).any()

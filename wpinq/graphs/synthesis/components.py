@@ -1,8 +1,9 @@
-"""Components of a made graph, joined until they are as many as was released.
+"""Swaps after the walk, which keep degrees: triangles taken apart, components joined and split.
 
-A walk by swaps keeps degrees and leaves small parts by themselves, for few of its numbers tell of them. An edge {p, q}
-on a cycle and an edge {a, b} of another component become {a, q} and {p, b}: all degrees stay, the components are one,
-and where no edge of the two closes a triangle, all triangles stay too.
+Triangles go where none may be, until clustering is as estimated. A walk by swaps leaves small parts by themselves, for
+few of its numbers tell of them. An edge {p, q} on a cycle and an edge {a, b} of another component become {a, q} and
+{p, b}: the components are one, and where no edge of the two closes a triangle, all triangles stay. Where components are
+fewer than the answers allow, pairs of nodes of degree 1 come off.
 """
 
 from __future__ import annotations
@@ -15,6 +16,76 @@ from wpinq.runtime.arrays import Integers
 
 #: Edges that are looked at for each swap.
 _TRIES = 64
+#: Steps from a triangle to the edge that it is taken apart with: near, so that what is local stays so.
+_STEPS = 4
+
+
+def remove_triangles(edges: Integers, most: float, rng: Generator) -> Integers:
+    """The graph with triangles taken apart until its clustering, added up over nodes, is at most `most`.
+
+    An edge {a, b} of a triangle and a near edge {p, q}, or any where no near one will do, become {a, q} and {p, b}.
+    Degrees stay, no other triangle is made, and what was connected still is, by the triangle's third node.
+
+    Parameters
+    ----------
+    edges : array of int64, shape (edges, 2)
+        A simple graph.
+    most : float
+        The sum of the clustering of all nodes to come down to.
+    rng : Generator
+        The random generator.
+
+    Returns
+    -------
+    array of int64, shape (edges, 2)
+
+    Examples
+    --------
+    >>> triangles = np.array([(3 * k + i, 3 * k + (i + 1) % 3) for k in range(5) for i in range(3)])
+    >>> made = remove_triangles(triangles, 0.0, np.random.default_rng(1))
+    >>> import_igraph().Graph(made.tolist()).cliques(3, 3)
+    []
+    """
+    near = _neighbours(edges)
+    adds = [2 / max(len(row) * (len(row) - 1), 1) for row in near]
+    order = rng.permutation(edges).tolist()
+    left = sum(adds[c] for a, b in order for c in near[a] & near[b])
+    for a, b in order:
+        for attempt in range(_TRIES):
+            if left <= most or b not in near[a] or near[a].isdisjoint(near[b]):
+                break
+            p, q = order[int(rng.random() * len(order))]
+            if attempt < _TRIES // 2:
+                q = a
+                for _ in range(_STEPS):
+                    p, q = q, sorted(near[q])[int(rng.random() * len(near[q]))]
+            if q in near[p] and _may_join(near, a, q) and _may_join(near, p, b):
+                left -= sum(adds[u] + adds[v] + adds[c] for u, v in ((a, b), (p, q)) for c in near[u] & near[v])
+                _swap(near, a, b, p, q)
+    return _listed(near)
+
+
+def _neighbours(edges: Integers) -> list[set[int]]:
+    return [set(row) for row in import_igraph().Graph(edges.tolist()).get_adjlist()]
+
+
+def _may_join(near: list[set[int]], one: int, other: int) -> bool:
+    """Whether an edge between two nodes is a new one, and closes no triangle."""
+    return one != other and other not in near[one] and near[one].isdisjoint(near[other])
+
+
+def _swap(near: list[set[int]], a: int, b: int, p: int, q: int) -> None:
+    """Replace the edges {a, b} and {p, q} by {a, q} and {p, b}."""
+    for u, v in ((a, b), (p, q)):
+        near[u].remove(v)
+        near[v].remove(u)
+    for u, v in ((a, q), (p, b)):
+        near[u].add(v)
+        near[v].add(u)
+
+
+def _listed(near: list[set[int]]) -> Integers:
+    return np.array([(a, b) for a, row in enumerate(near) for b in row if a < b], dtype=np.int64).reshape(-1, 2)
 
 
 def join_components(edges: Integers, count: int, rng: Generator) -> Integers:
@@ -47,15 +118,53 @@ def join_components(edges: Integers, count: int, rng: Generator) -> Integers:
     return _Joiner(edges, rng).joined(count)
 
 
+def split_components(edges: Integers, count: int, rng: Generator) -> Integers:
+    """The graph with components split until there are `count`, as far as there are nodes of degree 1.
+
+    Two of these, a and q, come off as a component, where their neighbours b and p are of one: these are joined, if that
+    closes no triangle. Degrees and triangles stay. Of some possible p, one of the lowest degree is taken.
+
+    Parameters
+    ----------
+    edges : array of int64, shape (edges, 2)
+        A simple graph.
+    count : int
+        The number of components to come to.
+    rng : Generator
+        The random generator.
+
+    Returns
+    -------
+    array of int64, shape (edges, 2)
+
+    Examples
+    --------
+    >>> path = np.array([(node, node + 1) for node in range(6)])
+    >>> split_components(path, 2, np.random.default_rng(1)).tolist()
+    [[0, 6], [1, 2], [1, 5], [2, 3], [3, 4], [4, 5]]
+    """
+    part = np.array(import_igraph().Graph(edges.tolist()).connected_components().membership)
+    near, degree, missing = _neighbours(edges), np.bincount(edges.ravel()), count - len(np.unique(part[edges]))
+    ends = rng.permutation(np.concatenate([edges, edges[:, ::-1]]))
+    loose = ends[(degree[ends[:, 0]] == 1) & (degree[ends[:, 1]] > 1)].tolist()
+    while loose and missing > 0:
+        a, b = loose.pop()
+        ways = [way for way in loose[-_TRIES:] if part[way[1]] == part[b] and _may_join(near, b, way[1])]
+        if ways:
+            way = min(ways, key=lambda way: degree[way[1]])
+            loose.remove(way)
+            _swap(near, a, b, way[1], way[0])
+            missing -= 1
+    return _listed(near)
+
+
 class _Joiner:
     """The edges, those of them that are on a cycle, and their components."""
 
     def __init__(self, edges: Integers, rng: Generator) -> None:
         self._edges, self._rng = edges.copy(), rng
-        graph = import_igraph().Graph(int(edges.max(initial=-1)) + 1)
-        graph.add_edges(np.ascontiguousarray(edges).data)
-        self._octave = np.log2(np.maximum(graph.degree(), 1))
-        self._near = [frozenset(row) for row in graph.get_adjlist()]
+        graph = import_igraph().Graph(edges.tolist())
+        self._near, self._octave = _neighbours(edges), np.log2(np.maximum(graph.degree(), 1))
         self._free = np.ones(len(edges), dtype=np.bool_)
         self._free[graph.spanning_tree(return_tree=False)] = False
         labels = np.array(graph.connected_components().membership)[edges[:, 0]]

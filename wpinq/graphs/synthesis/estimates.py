@@ -604,11 +604,13 @@ def balanced(mixing: Floats, stubs: Floats, rounds: int = 200) -> Floats:
 
 # Clustering by degree from noisy closed wedges by tag.
 
+#: A number plus noise, and the standard deviation of that, where it is known.
+Known = tuple[float, float] | None
 BENDS, _SLOPE, _ITERATIONS_CLUSTERING = (4.0, 2.0, 1.0, 0.5, 0.25), -0.35, 300
 
 
 def estimate_clustering(
-    degrees: Integers, weights: Floats, closed: Floats, scale: float, triangles: tuple[float, float] | None = None
+    degrees: Integers, weights: Floats, closed: Floats, scale: float, triangles: Known = None, none: float = -math.inf
 ) -> Floats:
     """The most likely share of closed wedges at nodes of each degree, from noisy weights.
 
@@ -631,6 +633,9 @@ def estimate_clustering(
     triangles : (float, float), optional
         The number of triangles plus noise, and the standard deviation of that. It counts as one more weight, to which
         a closed wedge of any degree adds a third.
+    none : float
+        The natural logarithm of the odds of no triangle against a curve, before the weights are seen. No triangle is
+        the estimate where it is likelier.
 
     Returns
     -------
@@ -646,7 +651,7 @@ def estimate_clustering(
     """
     found = np.zeros(int(degrees.max()) + 1)
     curves = ClusteringCurves.of(degrees, weights, closed, scale, triangles)
-    if len(curves.there):
+    if len(curves.there) and none + curves.evidence_of_none() < 0:
         found[curves.there] = evidence_mean(curves.shares, curves.evidence)
     return found
 
@@ -682,7 +687,7 @@ class ClusteringCurves:
 
     @staticmethod
     def of(
-        degrees: Integers, weights: Floats, closed: Floats, scale: float, triangles: tuple[float, float] | None = None
+        degrees: Integers, weights: Floats, closed: Floats, scale: float, triangles: Known = None
     ) -> ClusteringCurves:
         """The fits, with parameters as for `estimate_clustering`.
 
@@ -699,6 +704,11 @@ class ClusteringCurves:
         fits = [fit_curve(np.log2(there), adds, closed, deviation, bend) for bend in BENDS if len(there)]
         shares, evidence, modes = [fit[0] for fit in fits], [fit[1] for fit in fits], [fit[2] for fit in fits]
         return ClusteringCurves(there, nodes[there], adds, closed, deviation, shares, evidence, modes)
+
+    def evidence_of_none(self) -> float:
+        """The logarithm of how much likelier the numbers are without a closed wedge than by curves of all bends."""
+        misfit, _ = laplace_misfit(self.closed / self.deviation)
+        return float(math.log(len(self.evidence)) - np.logaddexp.reduce(self.evidence) - misfit.sum())
 
 
 def fit_curve(

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache, partial
 from itertools import combinations_with_replacement
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -66,7 +66,7 @@ _BALANCING = 12
 
 
 def clustering_intervals(
-    curves: estimates.ClusteringCurves, nodes: int, rng: Generator
+    curves: estimates.ClusteringCurves, nodes: int, rng: Generator, none: bool = False
 ) -> dict[str, uncertainty.Interval]:
     """Of triangles and average clustering.
 
@@ -82,6 +82,8 @@ def clustering_intervals(
         The number of nodes.
     rng : Generator
         For the draws.
+    none : bool
+        Whether no triangle is the estimate: then it is not ruled out.
     """
     if not len(curves.there):  # and no wedge: whether that is so of the secret graph these answers do not say
         return {
@@ -92,11 +94,12 @@ def clustering_intervals(
     wedges = curves.nodes * curves.there * (curves.there - 1) / 2
     best = min(_misses(curves, share) for share in curves.shares)
     most = _followed(int((curves.adds > 0).any(axis=0).sum()))
-    none, every = (_misses(curves, np.full(len(wedges), share)) - best < most for share in (0.0, 1.0))
+    nothing, every = (_misses(curves, np.full(len(wedges), share)) - best < most for share in (0.0, 1.0))
     found = {}
     for name, counts in (("triangles", wedges / 3), ("average_clustering", curves.nodes / nodes)):
         low, high = np.quantile(shares @ counts, [uncertainty.TAIL, 1 - uncertainty.TAIL])
-        found[name] = uncertainty.Interval.of_count(0.0 if none else low, counts.sum() if every else high, CURVES)
+        low, high = 0.0 if none or nothing else low, counts.sum() if every else high
+        found[name] = uncertainty.Interval.of_count(low, high, CURVES)
     return found
 
 
@@ -199,6 +202,10 @@ _ROOM = (40, 20, 15, 15, 14, 5, 3)
 #: In parts of 1/64: how much of their weight closed wedges keep under each tag. They weigh least in the lowest, where
 #: most nodes are. So an edge moves them by 125/64, and not by 11/4.
 _WEIGHTS = (64, 40)
+#: The natural logarithm of the odds against no triangle in a graph with cycles, and the most triangles of random graphs
+#: of its degrees for there to be a chance of none. Where there may be no cycle, the odds are those of none against any
+#: number up to that of edges, as far as the answers tell it.
+_CYCLES, _FEW = 2.0, 10.0
 #: The share of normal noise that is within one standard deviation.
 _WITHIN = 0.68
 
@@ -319,14 +326,15 @@ class Tagged(Method):
         if EDGES in answers:
             spread["edges"] = count_interval(answers[EDGES], 0)
         parts = answers.get(COMPONENTS)
+        low, high = (math.inf, math.inf) if parts is None else parts.value_interval(uncertainty.CONFIDENCE)
         if parts is not None and nodes is None:  # of public nodes, those without an edge are components too
-            low, high = parts.value_interval(uncertainty.CONFIDENCE)
             spread["components"] = uncertainty.Interval.of_count(max(low, 1.0), max(high, 1.0))
-        held, at_most = spread["edges"], None if parts is None else max(1, round(float(parts.value)))
+        held, wanted = spread["edges"], None if parts is None else (round(low), max(1, round(float(parts.value))))
         fitted_degrees = estimates.estimate_degrees(_values(mass), mass.scale, limits, highest)
         degrees = np.sort(fitted_degrees)[-(nodes or 0) :]
-        for _ in range(_EDGE_ROUNDS):
-            degrees = graphical(estimates.with_edges(degrees, held.low, held.high))
+        for _ in range(_EDGE_ROUNDS):  # so many components need edges, one for each other node
+            tree = held.low if wanted is None else min(np.count_nonzero(degrees) - wanted[1], held.high)
+            degrees = graphical(estimates.with_edges(degrees, max(held.low, tree), held.high))
         if degrees.sum() < 4:
             raise AnswersError(LOST)
         classes = estimates.DegreeClasses.of(np.sort(degrees[degrees > 0]))
@@ -336,7 +344,12 @@ class Tagged(Method):
         wedges = wedge_weights(coarse, largest) * _each(_WEIGHTS, len(closed))
         clustered = classes.degrees, wedges, _values(closed), closed.scale
         usual, most = (_count(answers.get(COUNT), common) for common in (largest / 2, largest))
-        clustering = estimates.estimate_clustering(*clustered, usual)
+        cycles = held.low - spread["nodes"].high + low, held.high - spread["nodes"].low + high
+        excess = (degrees * (degrees - 1)).sum() / degrees.sum()
+        none = -_CYCLES if excess**3 / 6 <= _FEW else -math.inf
+        if cycles[0] <= 0:
+            none = math.log(degrees.sum() / (cycles[1] - cycles[0]))
+        clustering = estimates.estimate_clustering(*clustered, usual, none)
         tagged = tag_weights(fine_limits(2 ** (1 + max(int(j) for _, j in joint.keys))), largest, whole=True)
         shares = classes.stub_mean(tagged / np.maximum(np.arange(largest + 1), 1)[:, None])
         weights = np.zeros((shares.shape[1],) * 2)
@@ -354,17 +367,17 @@ class Tagged(Method):
         def intervals(rng: np.random.Generator) -> dict[str, uncertainty.Interval]:
             with single_blas_thread():
                 curves = estimates.ClusteringCurves.of(*clustered, most)
-                found = spread | clustering_intervals(curves, nodes or len(classes.degrees), rng)
+                found = spread | clustering_intervals(curves, nodes or len(classes.degrees), rng, not clustering.any())
                 return found | {"assortativity": mixing_interval(classes, fields, rng)}
 
-        if PAIRS not in answers:
-            return Estimates(targets, partial(clique_graph, classes, clustering, mixing), intervals, at_most)
-        pairs = answers[PAIRS]
-        _check_version(PAIRS, pairs, partial(tags.pair_slices, limits=_SLICES))
         curves = classes, clustering, mixing
-        walked = shares, mixed, joint.scale, wedges, fitted, closed.scale
-        wanted = SeedTargets(*curves, *walked, _SLICES, _values(pairs), pairs.scale)
-        return Estimates(targets, partial(likeliest_graph, wanted), intervals, at_most)
+        seed: Callable[[Generator], Any] = partial(clique_graph, *curves)
+        if PAIRS in answers:
+            pairs = answers[PAIRS]
+            _check_version(PAIRS, pairs, partial(tags.pair_slices, limits=_SLICES))
+            walked = shares, mixed, joint.scale, wedges, fitted, closed.scale
+            seed = partial(likeliest_graph, SeedTargets(*curves, *walked, _SLICES, _values(pairs), pairs.scale))
+        return Estimates(targets, seed, intervals, wanted, float(clustering[classes.degrees].sum()))
 
 
 def count_interval(answers: Answers, key: int) -> uncertainty.Interval:
@@ -448,7 +461,7 @@ def _each(parts: Sequence[int], places: int) -> list[float]:
     return [part / 64 for part in [*parts, *[parts[-1]] * (places - len(parts))][:places]]
 
 
-def _count(answers: Answers | None, common: float) -> tuple[float, float] | None:
+def _count(answers: Answers | None, common: float) -> estimates.Known:
     """The released number of triangles, if any, and its deviation.
 
     The deviation is for a graph in which no two nodes have more than `common` neighbours in common. That number is not
