@@ -92,7 +92,7 @@ def names_in(*codes: str) -> list[str]:
 
 
 INT64, FLOAT64, BOOLEAN, UINT32, UINT64, VOID = "int64", "float64", "boolean", "uint32", "uint64", "void"
-INT64S, FLOAT64S, UINT32S, UINT64S = (f"{each}[::1]" for each in (INT64, FLOAT64, UINT32, UINT64))
+INT64S, FLOAT64S, BOOLEANS, UINT32S, UINT64S = (f"{each}[::1]" for each in (INT64, FLOAT64, BOOLEAN, UINT32, UINT64))
 INT64_ROWS, FLOAT64_ROWS, UINT32_ROWS, UINT64_ROWS = (f"{each}[:, ::1]" for each in (INT64, FLOAT64, UINT32, UINT64))
 
 Int64 = Annotated[int, INT64]
@@ -133,7 +133,7 @@ from math import exp, isfinite
 import numpy as np
 
 from wpinq.engines.delta.compiled.modules import (
-    Compiler, add_fits, as_float, as_word, load, multiply_fits, save, subtract_fits,
+    Compiler, add_fits, as_float, as_word, fetch, load, multiply_fits, save, subtract_fits,
 )
 
 M32 = 0xFFFFFFFF

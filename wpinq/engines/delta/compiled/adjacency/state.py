@@ -181,12 +181,20 @@ class NeighbourWalk:
         held |= {
             "weights": apart(np.zeros((count, self._width))),
             "rows": apart(np.zeros((edges, self._width))),
-            "fresh": apart(np.zeros((2, self._width))),
+            "fresh": apart(np.zeros((3, self._width))),
             "spare": apart(np.zeros((touched, self._width))),
             "held_edges": np.zeros(touched, dtype=np.uint64),
+            "slots": np.zeros(2 * edges, dtype=np.uint32),
             "events": np.zeros((events, 3), dtype=np.uint32),
         }
         self._call("weigh_vertices")
+        held |= {"tight": np.zeros(2 * edges, dtype=np.bool_), "slopes": np.zeros(self._width)}
+        limits = held["limits"] = np.full(self._width, -np.inf)
+        for (pair, direction), (number, slope) in self._code.bounded.items():
+            at = int(held["row_starts"][2 * pair + direction])
+            mine = slice(at, at + -(-len(self._row_tags(pair)) // int(LANES)) * int(LANES))
+            held["slopes"][mine] = slope
+            limits[mine] = held["shares"][number, : mine.stop - at] - held["weights"][:, mine].max(axis=0)
 
     def _aim(self, number: int, goal: Goal, rescaled: Rescaled) -> None:
         output = self._output(number)
