@@ -184,11 +184,11 @@ class NeighbourWalk:
             "fresh": apart(np.zeros((3, self._width))),
             "spare": apart(np.zeros((touched, self._width))),
             "held_edges": np.zeros(touched, dtype=np.uint64),
-            "slots": np.zeros(2 * edges, dtype=np.uint32),
+            "slots": apart(np.zeros(2 * edges, dtype=np.uint32)),
             "events": np.zeros((events, 3), dtype=np.uint32),
         }
         self._call("weigh_vertices")
-        held |= {"tight": np.zeros(2 * edges, dtype=np.bool_), "slopes": np.zeros(self._width)}
+        held |= {"tight": apart(np.zeros(2 * edges, dtype=np.bool_)), "slopes": np.zeros(self._width)}
         limits = held["limits"] = np.full(self._width, -np.inf)
         for (pair, direction), (number, slope) in self._code.bounded.items():
             at = int(held["row_starts"][2 * pair + direction])
