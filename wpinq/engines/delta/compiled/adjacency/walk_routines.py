@@ -28,10 +28,11 @@ from wpinq.engines.delta.evaluator import loss
 if typing.TYPE_CHECKING:
     from wpinq.engines.delta.compiled.modules import fetch
 
-# what swaps leave as it is: labels and records by vertex, the words of their tags, norms
+# what swaps leave as it is: labels and records by vertex, the words of their tags, norms; the first vertex of all those
+# that are alike, which is looked up for each: few of the records are read then, so they stay at hand
 LABELS, PLACES, TAGS = rt.arrays(labels=rt.INT64_ROWS, places=rt.UINT64_ROWS, tags=rt.UINT32S)
 AMOUNTS, SIZES, WORDS = rt.arrays(amounts=rt.FLOAT64S, sizes=rt.INT64S, words=rt.INT64_ROWS)
-(INVERSES,) = rt.arrays(inverses=rt.FLOAT64_ROWS)
+INVERSES, TWINS = rt.arrays(inverses=rt.FLOAT64_ROWS, twins=rt.UINT32S)
 # the rows of edges, and what vertices add to them
 ROWS, FRESH, SPARE = rt.arrays(rows=rt.FLOAT64_ROWS, fresh=rt.FLOAT64_ROWS, spare=rt.FLOAT64_ROWS)
 WEIGHTS, SHARES, ROW_STARTS = rt.arrays(weights=rt.FLOAT64_ROWS, shares=rt.FLOAT64_ROWS, row_starts=rt.INT64S)
@@ -106,7 +107,7 @@ def is_tight(edge: rt.Uint64, on: rt.Arrays) -> rt.Boolean:
 @inlined
 def change_row(k: rt.Uint64, edge: rt.Uint64, vertex: rt.Uint32, sign: rt.Float64, on: rt.Arrays) -> None:
     """Add what a vertex adds to the row of an edge, which stands at place k in a list, or take it away."""
-    add_row(on.weights, np.uint64(vertex), on.rows, edge, sign)
+    add_row(on.weights, np.uint64(on.twins[vertex]), on.rows, edge, sign)
     if is_tight(edge, on) != on.tight[k]:
         tighten(edge, not on.tight[k], on)
 
@@ -142,7 +143,7 @@ def note_events(
             exact |= on.tight[on.starts[lost] + on.marks[w, lost_side] - mark]
         if gains:
             exact |= on.tight[on.starts[won] + on.marks[w, won_side] - mark]
-            add_row(on.weights, w, on.fresh, won_side, 1.0)
+            add_row(on.weights, np.uint64(on.twins[w]), on.fresh, won_side, 1.0)
         if not exact:
             losses += np.float64(loses)
             wins += np.float64(gains)
@@ -163,7 +164,7 @@ def note_events(
             on.events[n + ONE, 0], on.events[n + ONE, 1], on.events[n + ONE, 2] = on.slots[k] - mark, near, won_one
             n += ONE + ONE
     for vertex, number in ((near, wins - losses), (won, wins), (lost, -losses)):
-        add_row(on.weights, np.uint64(vertex), on.fresh, ONE + ONE, number)
+        add_row(on.weights, np.uint64(on.twins[vertex]), on.fresh, ONE + ONE, number)
     on.counts[1], on.counts[2] = n, held
 
 
@@ -207,7 +208,7 @@ def sum_rows(edge: rt.Uint64, mark: rt.Uint32, on: rt.Arrays) -> None:
     for k in range(on.starts[v], on.starts[v + ONE]):
         w = on.neighbours[k]
         if on.marks[w, 0] == mark:
-            add_row(on.weights, w, on.rows, edge, 1.0)
+            add_row(on.weights, np.uint64(on.twins[w]), on.rows, edge, 1.0)
 
 
 # --- the routines around the terms ------------------------------------------------------------------------------------
@@ -410,7 +411,7 @@ class WalkRoutines:
         line("for n in range(held):", f"    {_copied(ROWS, f'{HELD_EDGES}[n]', SPARE, 'n')}")
         line(*(self._closing(*rows, "-1.0") for rows in ((ROWS, "i", "1"), (ROWS, "j", "1"), (SPARE, "0", "held"))))
         slot, vertex, won = (f"{EVENTS}[n, {column}]" for column in range(3))
-        given = f"np.uint64({vertex})", SPARE, f"np.uint64({slot})", f"1.0 if {won} else -1.0"
+        given = f"np.uint64({TWINS}[{vertex}])", SPARE, f"np.uint64({slot})", f"1.0 if {won} else -1.0"
         line(f"for n in range(np.uint64({COUNTS}[1])):", f"    {rt.call(add_row, WEIGHTS, *given)}")
         line(self._closing(SPARE, "0", "held", "1.0"), self._closing(FRESH, "0", "2", "1.0"))
         last = f"{ACC}[len({ACC}) - len({SLOPES}) + r]"
