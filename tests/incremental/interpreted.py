@@ -34,6 +34,7 @@ INSTRUCTIONS: dict[str, Any] = {
     "save": _save,
     "as_float": lambda word: struct.unpack("<d", struct.pack("<q", wrapped(word)))[0],
     "as_word": lambda number: struct.unpack("<q", struct.pack("<d", number))[0],
+    "fetch": lambda rows, at: rows[at],
     "add_fits": lambda a, b: _fits(int(a) + int(b)),
     "subtract_fits": lambda a, b: _fits(int(a) - int(b)),
     "multiply_fits": lambda a, b: _fits(int(a) * int(b)),

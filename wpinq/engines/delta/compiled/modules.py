@@ -127,6 +127,19 @@ def _as_word(typing: Any, number: Any) -> Any:
     return types.int64(types.float64), generate
 
 
+def _fetch(typing: Any, rows: Any, at: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        place = builder.gep(array.data, [builder.mul(arguments[1], builder.extract_value(array.shape, 1))])
+        word, address = ir.IntType(32), ir.IntType(8).as_pointer()
+        kind = ir.FunctionType(ir.VoidType(), (address, word, word, word))
+        prefetch = builder.module.declare_intrinsic("llvm.prefetch", (address,), kind)
+        builder.call(prefetch, (builder.bitcast(place, address), word(1), word(3), word(1)))
+        return context.get_dummy_value()
+
+    return types.void(rows, types.uint64), generate
+
+
 def _fits(operation: str) -> Any:
     def fits(typing: Any, a: Any, b: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -142,6 +155,8 @@ load: Callable[[Any, int], int] = intrinsic(_load)
 save: Callable[[Any, int, int], None] = intrinsic(_save)
 as_float: Callable[[int], float] = intrinsic(_as_float)
 as_word: Callable[[float], int] = intrinsic(_as_word)
+#: Has the processor fetch a row that will be wanted soon; it goes on meanwhile.
+fetch: Callable[[Any, Any], None] = intrinsic(_fetch)
 add_fits = _fits("sadd_with_overflow")
 subtract_fits = _fits("ssub_with_overflow")
 multiply_fits = _fits("smul_with_overflow")

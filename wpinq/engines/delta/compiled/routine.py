@@ -36,6 +36,9 @@ LANES = np.uint64(4)
 
 #: Bytes on either side: a line is 64 or 128, and processors fetch two at a time.
 CACHE_LINES = 256
+#: Bytes of a large page. Numpy asks the system for those where it allocates twice as much, and processors remember
+#: the places of few pages: an array of 76,000 vertices is on more small ones than that.
+LARGE_PAGE = 2**21
 
 
 def apart(array: NDArray[Any]) -> NDArray[Any]:
@@ -43,9 +46,10 @@ def apart(array: NDArray[Any]) -> NDArray[Any]:
 
     Threads that write side by side slow each other down, and so does a row on more lines than it needs.
     """
-    margin = CACHE_LINES // array.itemsize
+    apart_by = CACHE_LINES if array.nbytes < LARGE_PAGE // 8 else LARGE_PAGE
+    margin = apart_by // array.itemsize
     held = np.zeros(array.size + 2 * margin, dtype=array.dtype)
-    first = -held.ctypes.data % CACHE_LINES // array.itemsize
+    first = -held.ctypes.data % apart_by // array.itemsize
     mine = held[first : first + array.size].reshape(array.shape)
     mine[...] = array
     return mine
@@ -92,7 +96,7 @@ def names_in(*codes: str) -> list[str]:
 
 
 INT64, FLOAT64, BOOLEAN, UINT32, UINT64, VOID = "int64", "float64", "boolean", "uint32", "uint64", "void"
-INT64S, FLOAT64S, UINT32S, UINT64S = (f"{each}[::1]" for each in (INT64, FLOAT64, UINT32, UINT64))
+INT64S, FLOAT64S, BOOLEANS, UINT32S, UINT64S = (f"{each}[::1]" for each in (INT64, FLOAT64, BOOLEAN, UINT32, UINT64))
 INT64_ROWS, FLOAT64_ROWS, UINT32_ROWS, UINT64_ROWS = (f"{each}[:, ::1]" for each in (INT64, FLOAT64, UINT32, UINT64))
 
 Int64 = Annotated[int, INT64]
@@ -133,7 +137,7 @@ from math import exp, isfinite
 import numpy as np
 
 from wpinq.engines.delta.compiled.modules import (
-    Compiler, add_fits, as_float, as_word, load, multiply_fits, save, subtract_fits,
+    Compiler, add_fits, as_float, as_word, fetch, load, multiply_fits, save, subtract_fits,
 )
 
 M32 = 0xFFFFFFFF

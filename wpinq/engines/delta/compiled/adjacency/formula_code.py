@@ -110,7 +110,8 @@ class FormulaWriter(Writer):
             number = self.registry.list_of(InvariantList(atom.step, columns[0]))
             vertex = self.vertices[atom.variables[columns[0]]]
             at, tag = self.name("k"), self.name("t")
-            self.enter(f"for {at} in range({wr.PLACES}[{number}, {vertex}], {wr.PLACES}[{number}, {vertex} + ONE]):")
+            twin = f"{wr.TWINS}[{vertex}]"
+            self.enter(f"for {at} in range({wr.PLACES}[{number}, {twin}], {wr.PLACES}[{number}, {twin} + ONE]):")
             self.line(f"{tag} = np.int64({wr.TAGS}[{at}])")
             self.slots.append((number, tag))
             self.weights[atom] = self.bind(f"{wr.AMOUNTS}[{at}]", "w")
@@ -193,7 +194,7 @@ class FormulaWriter(Writer):
         if len(norm.variables) != 1 or norm.variables[0] not in self.vertices:
             raise OutOfReach("a norm that is not of a vertex")
         number = self.registry.norms.index(norm.step)
-        return self.bind(f"{wr.INVERSES}[{number}, {self.vertices[norm.variables[0]]}]", "n")
+        return self.bind(f"{wr.INVERSES}[{number}, {wr.TWINS}[{self.vertices[norm.variables[0]]}]]", "n")
 
 
 def depends_on(lines: list[str], vertices: str) -> bool:

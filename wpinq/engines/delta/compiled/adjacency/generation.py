@@ -12,7 +12,7 @@ from itertools import permutations
 
 from wpinq.engines.delta.compiled import routine as rt
 from wpinq.engines.delta.compiled.adjacency import decomposition as dc, formula_code as fc, walk_routines as wr
-from wpinq.engines.delta.compiled.formulas import Atom, atoms_of
+from wpinq.engines.delta.compiled.formulas import Atom, MinMax, atoms_of
 from wpinq.engines.delta.compiled.steps import SourceStep, Step, Steps
 
 #: How many constant outputs a module has.
@@ -49,6 +49,7 @@ class TaggedEdge:
 class WalkCode:
     """The text of a module and what must be known to drive it.
 
+    `bounded` has the rows that count for what they are up to the shares of a tagged edge, by its number, and the factor.
     The numbers of parts of norms and of emissions are those by which they go in the module: of the first of their like.
     """
 
@@ -61,6 +62,7 @@ class WalkCode:
     pairs: list[dc.PairTerm] = field(default_factory=list)
     rows: list[tuple[int, int, int, int]] = field(default_factory=list)
     tagged: list[TaggedEdge] = field(default_factory=list)
+    bounded: dict[tuple[int, int], tuple[int, float]] = field(default_factory=dict)
     invariant: list[int] = field(default_factory=list)
     text: str = ""
     arguments: dict[str, list[str]] = field(default_factory=dict)
@@ -162,6 +164,12 @@ class WalkCode:
                 columns = _columns(term, atom.variables[2:])
                 self.tagged.append(TaggedEdge(pair, _shares(plan, atom, vertices), columns))
                 writer.weights[atom] = f"{wr.SHARES}[{len(self.tagged) - 1}, {tag}]"
+                if (
+                    isinstance(formula, MinMax)
+                    and formula.smaller
+                    and {formula.left, formula.right} == {term.held, atom}
+                ):
+                    self.bounded[pair, direction] = len(self.tagged) - 1, term.summand.share
         value = writer.value(formula)
         probe = writer.beside()
         words = term.summand.words(probe, writer.words)

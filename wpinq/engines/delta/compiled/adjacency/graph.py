@@ -105,12 +105,12 @@ class Graph:
     """
 
     def __init__(self, vertices: Vertices, edges: Numbers, spots: Floats, reach: Floats) -> None:
-        self.vertices, self.edges, self.spots, self.reach = vertices, edges.copy(), spots, reach
+        self.vertices, self.edges, self.spots, self.reach = vertices, rt.apart(edges), spots, reach
         self.degrees = np.bincount(edges.reshape(-1), minlength=len(vertices))
-        self.starts = np.concatenate([[0], np.cumsum(self.degrees)]).astype(np.uint64)
-        self.neighbours = np.zeros(2 * len(edges), dtype=np.uint32)
-        self.ids = np.zeros(2 * len(edges), dtype=np.uint32)
-        self.marks = np.zeros((len(vertices), 2), dtype=np.uint32)
+        self.starts = rt.apart(np.concatenate([[0], np.cumsum(self.degrees)]).astype(np.uint64))
+        self.neighbours = rt.apart(np.zeros(2 * len(edges), dtype=np.uint32))
+        self.ids = rt.apart(np.zeros(2 * len(edges), dtype=np.uint32))
+        self.marks = rt.apart(np.zeros((len(vertices), 2), dtype=np.uint32))
         self.common = np.zeros((2, 1 + int(self.degrees.max(initial=0))), dtype=np.uint64)
         self.order()
 

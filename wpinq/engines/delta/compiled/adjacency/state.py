@@ -61,6 +61,7 @@ class NeighbourWalk:
         code = self._code = generate(self._steps, source, symmetric)
         self._labels = graph.vertices.words(self._dictionary)
         self._held: dict[str, NDArray[Any]] = {**graph.arrays, "labels": self._labels}
+        self._held["twins"] = np.arange(len(self._labels), dtype=np.uint32)
         columns: dict[Step, int | None] = {self._steps.roots[number]: None for number in code.invariant}
         columns |= {held.step: held.column for held in code.registry.lists if isinstance(held, InvariantList)}
         self._invariant = self._invariant_rows(columns)
@@ -70,6 +71,7 @@ class NeighbourWalk:
         self._compute_norms()
         self._lay_out_rows()
         self._lay_out_outputs()
+        self._find_twins()
         self._elsewhere, self._factors = 0.0, list[Floats]()
         for number, (goal, each) in enumerate(zip(goals, rescaled, strict=True)):
             self._aim(number, goal, each)
@@ -181,12 +183,33 @@ class NeighbourWalk:
         held |= {
             "weights": apart(np.zeros((count, self._width))),
             "rows": apart(np.zeros((edges, self._width))),
-            "fresh": apart(np.zeros((2, self._width))),
+            "fresh": apart(np.zeros((3, self._width))),
             "spare": apart(np.zeros((touched, self._width))),
             "held_edges": np.zeros(touched, dtype=np.uint64),
+            "slots": apart(np.zeros(2 * edges, dtype=np.uint32)),
             "events": np.zeros((events, 3), dtype=np.uint32),
         }
         self._call("weigh_vertices")
+        held |= {"tight": apart(np.zeros(2 * edges, dtype=np.bool_)), "slopes": np.zeros(self._width)}
+        limits = held["limits"] = np.full(self._width, -np.inf)
+        for (pair, direction), (number, slope) in self._code.bounded.items():
+            at = int(held["row_starts"][2 * pair + direction])
+            mine = slice(at, at + -(-len(self._row_tags(pair)) // int(LANES)) * int(LANES))
+            held["slopes"][mine] = slope
+            limits[mine] = held["shares"][number, : mine.stop - at] - held["weights"][:, mine].max(axis=0)
+
+    def _find_twins(self) -> None:
+        """Have vertices of one degree share the records of the first of them, where these are the same."""
+        held, degrees = self._held, self._graph.degrees
+        _, firsts, kinds = np.unique(degrees, return_index=True, return_inverse=True)
+        twins, places = firsts[kinds], held["places"].astype(np.int64)
+        lengths = np.diff(places, axis=1)
+        by_vertex = [lengths.T, held["inverses"].T, *([held["weights"]] if self._code.pairs else [])]
+        if all(np.array_equal(each, each[twins]) for each in by_vertex):
+            moved = np.repeat((places[:, twins] - places[:, :-1]).reshape(-1), lengths.reshape(-1))
+            records = np.stack([held["tags"], held["amounts"]])
+            if np.array_equal(records, records[:, np.arange(len(moved)) + moved]):
+                held["twins"] = apart(twins.astype(np.uint32))
 
     def _aim(self, number: int, goal: Goal, rescaled: Rescaled) -> None:
         output = self._output(number)

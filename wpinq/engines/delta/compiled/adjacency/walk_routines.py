@@ -12,6 +12,7 @@ and replace the rows where the swap is accepted: few are, and rows are far apart
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -24,14 +25,19 @@ from wpinq.engines.delta.compiled.routine import LANES, ONE, fixed, inlined
 from wpinq.engines.delta.compiled.values import Dictionary, Writer
 from wpinq.engines.delta.evaluator import loss
 
-# what swaps leave as it is: labels and records by vertex, the words of their tags, norms
+if typing.TYPE_CHECKING:
+    from wpinq.engines.delta.compiled.modules import fetch
+
+# what swaps leave as it is: labels and records by vertex, the words of their tags, norms; the first vertex of all those
+# that are alike, which is looked up for each: few of the records are read then, so they stay at hand
 LABELS, PLACES, TAGS = rt.arrays(labels=rt.INT64_ROWS, places=rt.UINT64_ROWS, tags=rt.UINT32S)
 AMOUNTS, SIZES, WORDS = rt.arrays(amounts=rt.FLOAT64S, sizes=rt.INT64S, words=rt.INT64_ROWS)
-(INVERSES,) = rt.arrays(inverses=rt.FLOAT64_ROWS)
+INVERSES, TWINS = rt.arrays(inverses=rt.FLOAT64_ROWS, twins=rt.UINT32S)
 # the rows of edges, and what vertices add to them
 ROWS, FRESH, SPARE = rt.arrays(rows=rt.FLOAT64_ROWS, fresh=rt.FLOAT64_ROWS, spare=rt.FLOAT64_ROWS)
 WEIGHTS, SHARES, ROW_STARTS = rt.arrays(weights=rt.FLOAT64_ROWS, shares=rt.FLOAT64_ROWS, row_starts=rt.INT64S)
-EVENTS, HELD_EDGES = rt.arrays(events=rt.UINT32_ROWS, held_edges=rt.UINT64S)
+EVENTS, HELD_EDGES, SLOTS = rt.arrays(events=rt.UINT32_ROWS, held_edges=rt.UINT64S, slots=rt.UINT32S)
+TIGHT, _, SLOPES = rt.arrays(tight=rt.BOOLEANS, limits=rt.FLOAT64S, slopes=rt.FLOAT64S)
 # outputs, and what a swap adds to them
 MAPS, OFFSETS, ACC_AT = rt.arrays(maps=rt.INT64S, offsets=rt.INT64S, acc_at=rt.INT64S)
 ACC, DELTA, CURRENT = rt.arrays(acc=rt.FLOAT64S, delta=rt.FLOAT64S, current=rt.FLOAT64S)
@@ -81,6 +87,32 @@ def add_row(source: rt.Float64Rows, m: rt.Uint64, target: rt.Float64Rows, n: rt.
 
 
 @fixed
+def tighten(edge: rt.Uint64, tight_now: rt.Boolean, on: rt.Arrays) -> None:
+    """Note, in the lists of its ends, whether the row of an edge is tight."""
+    for end in range(2):
+        v = on.edges[edge, end]
+        for k in range(on.starts[v], on.starts[v + ONE]):
+            on.tight[k] = tight_now if on.ids[k] == edge else on.tight[k]
+
+
+@inlined
+def is_tight(edge: rt.Uint64, on: rt.Arrays) -> rt.Boolean:
+    """Whether a swap can bring the row of an edge to its bound: if not, the row counts for what is added to it."""
+    beyond = False
+    for r in range(on.rows.shape[1]):
+        beyond |= on.rows[edge, r] > on.limits[r]
+    return beyond
+
+
+@inlined
+def change_row(k: rt.Uint64, edge: rt.Uint64, vertex: rt.Uint32, sign: rt.Float64, on: rt.Arrays) -> None:
+    """Add what a vertex adds to the row of an edge, which stands at place k in a list, or take it away."""
+    add_row(on.weights, np.uint64(on.twins[vertex]), on.rows, edge, sign)
+    if is_tight(edge, on) != on.tight[k]:
+        tighten(edge, not on.tight[k], on)
+
+
+@fixed
 def note_events(
     near: rt.Uint32,
     lost: rt.Uint32,
@@ -94,35 +126,76 @@ def note_events(
     """Note the events at the common neighbours of the pairs that a vertex loses and wins.
 
     A pair is the vertex and another, with the side on which the neighbours of that one are marked by `mark_places`.
-    `other` is the vertex that the swap parts from the one that is won. `fresh` sums the new row. No edge of one common
-    neighbour is one of another, so an edge is known by the neighbour and its side: once its row is among those that
-    change, the place of the row stands in the mark, beyond all places in lists.
+    `other` is the vertex that the swap parts from the one that is won. `fresh` sums the new row, and last what rows
+    that are not tight change by: few are tight, so most rows are not read. No edge of one common neighbour is one of
+    another, so an edge is known by its place in the list of `won` or `lost`: once its row is among those that change,
+    the place of the row stands in `slots` above the mark.
     """
-    n, held, places = np.uint64(on.counts[1]), np.uint64(on.counts[2]), np.uint64(on.common.shape[1])
+    n, held = np.uint64(on.counts[1]), np.uint64(on.counts[2])
+    losses = wins = 0.0
     for listed in range(on.common[lost_side, 0]):
         k = on.common[lost_side, listed + ONE]
         w = on.neighbours[k]
+        loses = on.marks[w, lost_side] >= mark
+        gains = on.marks[w, won_side] >= mark and w != lost and w != other
+        exact = on.tight[k]
+        if loses:
+            exact |= on.tight[on.starts[lost] + on.marks[w, lost_side] - mark]
+        if gains:
+            exact |= on.tight[on.starts[won] + on.marks[w, won_side] - mark]
+            add_row(on.weights, np.uint64(on.twins[w]), on.fresh, won_side, 1.0)
+        if not exact:
+            losses += np.float64(loses)
+            wins += np.float64(gains)
+            continue
         own = held
+        on.held_edges[held] = on.ids[k]
+        held += ONE
         for won_one in (False, True):
             side, far = (won_side, won) if won_one else (lost_side, lost)
-            there = on.marks[w, side] >= mark and (not won_one or (w != lost and w != other))
-            if not there:
+            if not (gains if won_one else loses):
                 continue
-            if own == held:
+            on.events[n, 0], on.events[n, 1], on.events[n, 2] = own, far, won_one
+            k = on.starts[far] + on.marks[w, side] - mark
+            if on.slots[k] < mark:
+                on.slots[k] = np.uint64(mark) + held
                 on.held_edges[held] = on.ids[k]
                 held += ONE
-            on.events[n, 0], on.events[n, 1], on.events[n, 2] = own, far, won_one
-            at = np.uint64(on.marks[w, side]) - np.uint64(mark)
-            if at < places:
-                on.held_edges[held] = on.ids[on.starts[far] + at]
-                at = places + held
-                on.marks[w, side] = np.uint64(mark) + at
-                held += ONE
-            on.events[n + ONE, 0], on.events[n + ONE, 1], on.events[n + ONE, 2] = at - places, near, won_one
+            on.events[n + ONE, 0], on.events[n + ONE, 1], on.events[n + ONE, 2] = on.slots[k] - mark, near, won_one
             n += ONE + ONE
-            if won_one:
-                add_row(on.weights, w, on.fresh, won_side, 1.0)
+    for vertex, number in ((near, wins - losses), (won, wins), (lost, -losses)):
+        add_row(on.weights, np.uint64(on.twins[vertex]), on.fresh, ONE + ONE, number)
     on.counts[1], on.counts[2] = n, held
+
+
+@fixed
+def change_rows(
+    near: rt.Uint32,
+    lost: rt.Uint32,
+    lost_side: rt.Uint64,
+    won: rt.Uint32,
+    won_side: rt.Uint64,
+    other: rt.Uint32,
+    mark: rt.Uint32,
+    on: rt.Arrays,
+) -> None:
+    """Change the rows at the common neighbours of the pairs that a vertex loses and wins; see `note_events`."""
+    for listed in range(on.common[lost_side, 0]):
+        k = on.common[lost_side, listed + ONE]
+        w = on.neighbours[k]
+        fetch(on.rows, np.uint64(on.ids[k]))
+        for side, far in ((lost_side, lost), (won_side, won)):
+            if on.marks[w, side] >= mark:
+                fetch(on.rows, np.uint64(on.ids[on.starts[far] + on.marks[w, side] - mark]))
+    for listed in range(on.common[lost_side, 0]):
+        k = on.common[lost_side, listed + ONE]
+        w = on.neighbours[k]
+        for won_one in (False, True):
+            side, far, sign = (won_side, won, 1.0) if won_one else (lost_side, lost, -1.0)
+            if on.marks[w, side] >= mark and (not won_one or (w != lost and w != other)):
+                change_row(k, np.uint64(on.ids[k]), far, sign, on)
+                k_far = on.starts[far] + on.marks[w, side] - mark
+                change_row(k_far, np.uint64(on.ids[k_far]), near, sign, on)
 
 
 @fixed
@@ -135,7 +208,7 @@ def sum_rows(edge: rt.Uint64, mark: rt.Uint32, on: rt.Arrays) -> None:
     for k in range(on.starts[v], on.starts[v + ONE]):
         w = on.neighbours[k]
         if on.marks[w, 0] == mark:
-            add_row(on.weights, w, on.rows, edge, 1.0)
+            add_row(on.weights, np.uint64(on.twins[w]), on.rows, edge, 1.0)
 
 
 # --- the routines around the terms ------------------------------------------------------------------------------------
@@ -220,7 +293,7 @@ class WalkRoutines:
         line("stamp, mark = np.uint32(1), np.uint32(0)", f"{MARKS}[:, :] = 0", f"{STAMPS}[:] = 0")
         line(f"{ACC}[:] = 0.0", f"{CURRENT}[:] = 0.0", f"{COUNTS}[0] = 0")
         if self._close is not None:
-            line(f"{ROWS}[:, :] = 0.0")
+            line(f"{ROWS}[:, :] = 0.0", f"{TIGHT}[:] = False")
         with writer.block(f"for i in range(np.uint64(len({EDGES}))):"):
             line(f"u, v = {EDGES}[i, 0], {EDGES}[i, 1]", *self._changes("u", "v", "1.0", "stamp"))
             if self._triangle is not None or self._close is not None:
@@ -233,6 +306,7 @@ class WalkRoutines:
                     writer.when(f"{MARKS}[w, 0] == mark and w > u and w > v", called)
             if self._close is not None:
                 line(rt.call_by_name(sum_rows, edge="i"))
+                writer.when(rt.call_by_name(is_tight, edge="i"), rt.call_by_name(tighten, edge="i", tight_now="True"))
         if self._close is not None:
             line(self._closing(ROWS, "0", f"len({EDGES})", "1.0"))
         line(rt.call_by_name(settle_sums))
@@ -242,6 +316,8 @@ class WalkRoutines:
         line = writer.line
         line("evaluated = accepted = 0", "mark = np.uint32(0)", f"{MARKS}[:, :] = 0", f"{STAMPS}[:] = 0")
         line(f"most = {rt.call_by_name(graph.most_chances)}")
+        if self._close is not None:
+            line(f"{SLOTS}[:] = 0")
         places = "1" if self._close is None else f"{COMMON}.shape[1] + len({SPARE})"
         line(f"stride = np.uint32({places})")
         with writer.block("for _ in range(steps):"):
@@ -260,9 +336,12 @@ class WalkRoutines:
             writer.when("closing > 0.0", f"likely = likely * {ratio} if level < likely * most else 0.0")
             kept = [f"for n in range({COUNTS}[0]):", f"    {CURRENT}[{TOUCHED}[n]] += {DELTA}[{TOUCHED}[n]]"]
             if self._close is not None:
-                kept += [_copied(FRESH, "0", ROWS, "i"), _copied(FRESH, "1", ROWS, "j")]
-                kept += ["for n in range(held):", f"    {_copied(SPARE, 'n', ROWS, f'{HELD_EDGES}[n]')}"]
+                kept += self._each_vertex(change_rows)
             kept.append(rt.call_by_name(graph.exchange))
+            if self._close is not None:
+                for n, edge in enumerate("ij"):
+                    found = rt.call_by_name(is_tight, edge=edge)
+                    kept += [_copied(FRESH, str(n), ROWS, edge), rt.call_by_name(tighten, edge=edge, tight_now=found)]
             writer.when("level < likely", "accepted += 1", *kept)
         line("tallies[0] += evaluated", "tallies[1] += accepted", "tallies[2] += steps")
 
@@ -276,6 +355,8 @@ class WalkRoutines:
             writer.line(rt.call_by_name(mark, vertex=vertex, side=side))
             writer.when(f"{MARKS}[{far}, {side}] >= mark", "continue")
         # a loop: numba's slices cost more than a step
+        if self._close is not None:
+            writer.line(f"fetch({ROWS}, i)", f"fetch({ROWS}, j)")
         writer.line(f"{COUNTS}[0] = 0", f"for r in range(len({ACC})):", f"    {ACC}[r] = 0.0")
 
     def _judge(self, writer: Writer) -> None:
@@ -324,19 +405,29 @@ class WalkRoutines:
         if self._close is None:
             return
         line = writer.line
-        line(f"for r in range({FRESH}.shape[1]):", f"    {FRESH}[0, r] = {FRESH}[1, r] = 0.0")
-        line(f"{COUNTS}[1] = {COUNTS}[2] = 0")
-        for near, lost, won, other, sides in (("b", "a", "p", "q", "01"), ("q", "p", "a", "b", "10")):
-            ends = {"near": near, "lost": lost, "won": won, "other": other}
-            lost_side, won_side = (f"np.uint64({side})" for side in sides)
-            line(rt.call_by_name(note_events, lost_side=lost_side, won_side=won_side, **ends))
+        line(f"for r in range({FRESH}.shape[1]):", f"    {FRESH}[0, r] = {FRESH}[1, r] = {FRESH}[2, r] = 0.0")
+        line(f"{COUNTS}[1] = {COUNTS}[2] = 0", *self._each_vertex(note_events))
         line(f"held = np.uint64({COUNTS}[2])")
         line("for n in range(held):", f"    {_copied(ROWS, f'{HELD_EDGES}[n]', SPARE, 'n')}")
         line(*(self._closing(*rows, "-1.0") for rows in ((ROWS, "i", "1"), (ROWS, "j", "1"), (SPARE, "0", "held"))))
         slot, vertex, won = (f"{EVENTS}[n, {column}]" for column in range(3))
-        given = f"np.uint64({vertex})", SPARE, f"np.uint64({slot})", f"1.0 if {won} else -1.0"
+        given = f"np.uint64({TWINS}[{vertex}])", SPARE, f"np.uint64({slot})", f"1.0 if {won} else -1.0"
         line(f"for n in range(np.uint64({COUNTS}[1])):", f"    {rt.call(add_row, WEIGHTS, *given)}")
         line(self._closing(SPARE, "0", "held", "1.0"), self._closing(FRESH, "0", "2", "1.0"))
+        last = f"{ACC}[len({ACC}) - len({SLOPES}) + r]"
+        line(f"for r in range(len({SLOPES})):", f"    {last} += {SLOPES}[r] * {FRESH}[2, r]")
+
+    def _each_vertex(self, called: Callable[..., None]) -> list[str]:
+        """The calls for b and for q, at whose neighbours all rows change."""
+        sides = (
+            {"lost_side": "np.uint64(0)", "won_side": "np.uint64(1)"},
+            {"lost_side": "np.uint64(1)", "won_side": "np.uint64(0)"},
+        )
+        ends = (
+            {"near": "b", "lost": "a", "won": "p", "other": "q"},
+            {"near": "q", "lost": "p", "won": "a", "other": "b"},
+        )
+        return [rt.call_by_name(called, **each, **sided) for each, sided in zip(ends, sides, strict=True)]
 
     def _closing(self, rows: str, first: str, count: str, sign: str) -> str:
         assert self._close is not None
