@@ -392,3 +392,13 @@ def test_no_engine_is_imported_before_it_is_used() -> None:
 def test_an_unknown_engine_is_refused() -> None:
     with pytest.raises(wp.PlanError, match="there is no engine 'dask'; the engines are duckdb, reference, spark"):
         wp.Session(engine="dask")
+
+
+def test_a_text_that_names_a_source_is_no_source() -> None:
+    texts = ["source_words", "it's source_words", '"source_words"']
+    words = wp.source("words", str)
+    with wp.Session() as session:
+        session.protect(words, [*texts, "other"], budget=10**6)
+        for text in texts:
+            kept = words.where(lambda w, text=text: w == text)
+            assert session.release(kept.noisy_count(10**4, over=[text]))[text] == pytest.approx(1, abs=0.1)

@@ -170,8 +170,7 @@ class PreparedBatch:
         for costs in (*single, prepaid_charges(nodes, parts_of, parts)):  # which only add up
             for account, cost in costs.items():
                 owed[account] = owed[account] + cost if account in owed else cost
-        nano = {account: to_nano(epsilon) for account, epsilon in owed.items()}
-        return Pricing(nano, parts)
+        return Pricing({account: to_nano(epsilon) for account, epsilon in owed.items()}, parts)
 
     def plan(self, digest: str) -> str:
         """The canonical plan of one measurement, as a ledger keeps it."""

@@ -13,7 +13,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from functools import cache
 from typing import Any, ClassVar, Literal
 
 from wpinq.errors import PlanError
@@ -220,23 +219,18 @@ class Operator(ABC):
     def identity(self) -> bytes:
         """The digest of the operator with its arguments."""
         parts: list[bytes | str] = [self.name]
+        meant = {item.name for item in fields(self) if item.compare}  # type: ignore[arg-type]
         for name, value in self.arguments():
-            if _arguments(type(self))[name]:
+            if name in meant:
                 parts += [name, value.digest if isinstance(value, Expr) else repr(value)]
         return digest_of(*parts)
 
     def arguments(self) -> Iterator[tuple[str, Any]]:
         """Its arguments by name, as files have them."""
-        for name in _arguments(type(self)):
-            value = getattr(self, name)
-            if value is not None or name not in self.later:
-                yield name, value
-
-
-@cache
-def _arguments(operator: type[Operator]) -> dict[str, bool]:
-    """The names of an operator's arguments, with whether they distinguish it."""
-    return {item.name: item.compare for item in fields(operator)}  # type: ignore[arg-type]  # each is a dataclass
+        for item in fields(self):  # type: ignore[arg-type]  # every operator is a dataclass
+            value = getattr(self, item.name)
+            if value is not None or item.name not in self.later:
+                yield item.name, value
 
 
 #: Every operator by its name in the paper.

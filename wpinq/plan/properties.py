@@ -217,13 +217,12 @@ def plan_properties(root: Node) -> PlanProperties:
 
 @lru_cache(maxsize=4096)
 def _slack(certificate: PlanProperties, readouts: int, exact: bool) -> Fraction:
-    root, splits = certificate.root, certificate.output.splits
-    moved, steps = least_on_a_way(root), certificate.steps.items()
-    norm_bounds = norm_bounds_over_parts(root) if splits else {digest: step.norm_bound for digest, step in steps}
+    root, steps, splits = certificate.root, certificate.steps, certificate.output.splits
+    moved = least_on_a_way(root)
+    norm_bounds = norm_bounds_over_parts(root) if splits else {digest: steps[digest].norm_bound for digest in steps}
     least = min(source.unit_weight * min(Fraction(1), moved[name]) for name, source in certificate.sources.items())
     rounded = readouts * SUM_ROUNDING_UNITS * norm_bounds[root.digest]
-    for digest, step in steps:
-        rounded += step.paths * step.node.operator.rounding_units() * norm_bounds[digest]
+    rounded += sum(step.paths * step.node.operator.rounding_units() * norm_bounds[d] for d, step in steps.items())
     widening = Fraction(0) if exact else 2 * UNIT_ROUNDOFF * rounded / least
     if not splits:
         return widening

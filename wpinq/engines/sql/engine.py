@@ -179,8 +179,8 @@ class Batch:
 
     def _take(self, roots: Sequence[Node]) -> None:
         self._waiting = Counter(roots)
-        self._steps = {root: frozenset(_steps(root)) for root in self._waiting}
-        self._shared = shared_steps(roots)
+        shared = shared_steps(roots)
+        self._plans = {root: Plan(root, shared=shared.intersection(_steps(root))) for root in self._waiting}
         self._wants: dict[Node, frozenset[str]] = {}
         self._wanted: Counter[str] | None = None
         self._alike: dict[str, defaultdict[object, list[Node]]] = {}
@@ -197,12 +197,12 @@ class Batch:
 
     def plan(self, root: Node) -> Plan:
         """One of the plans, with the steps that it shares."""
-        return Plan(root, shared=self._shared & self._steps[root])
+        return self._plans[root]
 
     def read_often(self, dialect: Dialect) -> frozenset[str]:
         """The tables that several statements or outputs of these plans read."""
         readers: dict[str, set[object]] = {}
-        for root in self._steps:
+        for root in self._plans:
             compiled = self.plan(root).program(dialect)
             reading = [(statement.creates, statement.reads) for statement in compiled.statements]
             for reader, tables in [*reading, (root, compiled.reads)]:
@@ -214,7 +214,7 @@ class Batch:
         """One of the plans, and some to come whose programs have a trait in common."""
         if trait not in self._alike:
             self._alike[trait] = defaultdict(list)
-            for other in self._steps:
+            for other in self._plans:
                 self._alike[trait][getattr(self.plan(other).program(), trait)].append(other)
         mine = getattr(self.plan(root).program(), trait)
         roots = [] if mine is None else self._alike[trait][mine]

@@ -92,7 +92,10 @@ class Connection:
         return self._connection.execute(_REWRITTEN.sub(self._rewritten, sql), given)
 
     def _rewritten(self, found: re.Match[str]) -> str:
-        """A float as a number with an exponent, of which DuckDB binds and folds no cast, or the columns of a source."""
+        """A float as a number with an exponent, or what stands for a source.
+
+        DuckDB binds and folds no cast of such a number.
+        """
         return f"{found[1]}{found[2] or 'e0'}" if found[1] else self.columns.get(found[0], found[0])
 
     def __getattr__(self, name: str) -> Any:

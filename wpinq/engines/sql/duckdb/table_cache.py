@@ -260,7 +260,7 @@ class TableCache:
         self._queries.clear()
 
     def small_output(self, compiled: Compiled) -> str:
-        """The query of an output that is small, in any order and with records of weight 0; empty for others.
+        """The query of a small output in any order, with records of weight 0; empty for others.
 
         DuckDB plans no filter and no order.
         """
