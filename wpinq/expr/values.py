@@ -458,7 +458,7 @@ class CheckedKeys(tuple[Value, ...]):
 
 @dataclass(frozen=True, eq=False)
 class KeyPairs(Sequence[Value]):
-    """All pairs of two sequences, in order: equal to a tuple of them, which is made when it is needed.
+    """All pairs of two sequences, in order, equal to the tuple that is made on demand.
 
     Attributes
     ----------

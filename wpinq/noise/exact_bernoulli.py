@@ -192,9 +192,10 @@ class Exponential:
         cells, drawn, left = self._cells(count, random), np.empty(count, dtype=np.uint64), np.arange(count)
         while len(left):
             drawn[left] = again = np.frombuffer(random(8 * len(left)), dtype="<u8")
-            left = left[~self._kept(again >> CELL_DIGITS, random)]
-        digits = cells.astype(np.uint64) << (DIGITS - CELL_DIGITS) | drawn >> CELL_DIGITS
-        return np.where(drawn & 1, -1.0, 1.0), cells >> CELL_DIGITS, digits  # a sign by a digit that is no other
+            left = left[~self._kept(again >> np.uint64(CELL_DIGITS), random)]
+        digits = cells.astype(np.uint64) << np.uint64(DIGITS - CELL_DIGITS) | drawn >> np.uint64(CELL_DIGITS)
+        # a sign by a bit that is no other digit
+        return np.where(drawn & np.uint64(1), -1.0, 1.0), cells >> CELL_DIGITS, digits
 
     def _cells(self, count: int, random: RandomBytes) -> Integers:
         """The cells of independent draws.

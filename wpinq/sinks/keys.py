@@ -10,7 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from wpinq.columns.records import column_names
 from wpinq.data.layout import plain
@@ -42,7 +42,7 @@ def check_domain(keys: Iterable[object], type_: Type, *, canonical: bool = False
         When a key is not of the type of the plan's records.
     """
     if canonical and isinstance(keys, (CheckedKeys, KeyPairs)) and keys.type == type_:
-        return keys
+        return cast("tuple[Value, ...]", keys)
     if isinstance(keys, str):
         raise PlanError(f"the keys {keys!r} are one text: give a list of keys, [{keys!r}]")
     if not isinstance(keys, Iterable):
