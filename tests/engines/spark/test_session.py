@@ -381,3 +381,22 @@ def test_a_frame_is_stored_by_one_job_and_checked_by_one_query(spark: Any) -> No
         session.protect(declared, data, budget=1)
         context.setLocalProperty("spark.jobGroup.id", None)
     assert len(context.statusTracker().getJobIdsForGroup("checks")) <= 6
+
+
+def test_a_plan_is_tried_once_a_process(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = wp.source("tried", int).select(lambda x: x % 7).plan
+    with SparkDatabase() as first:
+        first.dry_run(plan)
+    monkeypatch.delattr("wpinq.engines.sql.spark.session.DryRunViews")
+    with SparkDatabase() as second:
+        second.dry_run(plan)
+        with pytest.raises(PlanError, match="too much for this Spark"):
+            second.dry_run(wp.source("tried", float).select(lambda x: x > 7).plan)
+
+
+def test_a_local_spark_adapts_joins_alone(spark: Any) -> None:
+    numbers, data = wp.source("numbers", int, weights=True), {"numbers": {1: 0.75, 2: 2.0}}
+    with SparkDatabase() as database:
+        for query, adaptive in ((numbers.concat(numbers), "false"), (numbers.intersect(numbers), "true")):
+            database.evaluate(query.plan, data)
+            assert database.open().session.conf.get("spark.sql.adaptive.enabled") == adaptive

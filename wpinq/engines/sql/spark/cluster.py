@@ -35,7 +35,7 @@ D = TypeVar("D")
 PLANNED_LIMIT = 1024
 
 #: Sources and programs of them that the Java of this process can plan.
-_planned: set[tuple[Source | str, ...]] = set()
+_planned: set[tuple[object, ...]] = set()
 
 #: How much deeper than it is a program is planned without data: what asks for keys, or for sides, adds less.
 MARGIN = 8

@@ -152,7 +152,7 @@ def _beside(active: Any) -> Any:
 
 
 def adapt(spark: Any, joins: bool) -> None:
-    """Have a local Spark plan joins anew as it sees their sizes; else that takes a job a shuffle."""
+    """Have a local Spark plan joins anew as it sees sizes; others would take a job a shuffle."""
     if _leaves_open(spark.sparkContext, "spark.sql.adaptive.enabled"):
         spark.conf.set("spark.sql.adaptive.enabled", joins)
 
