@@ -1,4 +1,4 @@
-"""Swaps after the walk, which keep degrees: triangles taken apart, components joined and split.
+"""Swaps after the walk: triangles taken apart, components joined and split, degrees kept.
 
 Triangles go where none may be, until clustering is as estimated. A walk by swaps leaves small parts by themselves, for
 few of its numbers tell of them. An edge {p, q} on a cycle and an edge {a, b} of another component become {a, q} and
@@ -21,7 +21,7 @@ _STEPS = 4
 
 
 def remove_triangles(edges: Integers, most: float, rng: Generator) -> Integers:
-    """The graph with triangles taken apart until its clustering, added up over nodes, is at most `most`.
+    """The graph with triangles taken apart until the sum of its clustering is at most `most`.
 
     An edge {a, b} of a triangle and a near edge {p, q}, or any where no near one will do, become {a, q} and {p, b}.
     Degrees stay, no other triangle is made, and what was connected still is, by the triangle's third node.
@@ -119,10 +119,10 @@ def join_components(edges: Integers, count: int, rng: Generator) -> Integers:
 
 
 def split_components(edges: Integers, count: int, rng: Generator) -> Integers:
-    """The graph with components split until there are `count`, as far as there are nodes of degree 1.
+    """The graph with components split until there are `count`, as far as leaves allow.
 
-    Two of these, a and q, come off as a component, where their neighbours b and p are of one: these are joined, if that
-    closes no triangle. Degrees and triangles stay. Of some possible p, one of the lowest degree is taken.
+    Two nodes of degree 1, a and q, come off, where their neighbours b and p are of one component: these are joined, if
+    that closes no triangle. Degrees and triangles stay. Of some possible p, one of the lowest degree is taken.
 
     Parameters
     ----------

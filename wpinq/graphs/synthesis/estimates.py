@@ -706,7 +706,7 @@ class ClusteringCurves:
         return ClusteringCurves(there, nodes[there], adds, closed, deviation, shares, evidence, modes)
 
     def evidence_of_none(self) -> float:
-        """The logarithm of how much likelier the numbers are without a closed wedge than by curves of all bends."""
+        """How much likelier the numbers are without a closed wedge than by curves, as a logarithm."""
         misfit, _ = laplace_misfit(self.closed / self.deviation)
         return float(math.log(len(self.evidence)) - np.logaddexp.reduce(self.evidence) - misfit.sum())
 

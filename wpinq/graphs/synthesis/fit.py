@@ -173,9 +173,9 @@ class SyntheticGraph:
     Attributes
     ----------
     edges : ndarray of int64, shape (edges, 2)
-        The graph of the chain with the lowest final score, with components joined and labels mended where these were
-        released: each edge once, the smaller node first, sorted. Nodes are 0, 1, 2, …; none represents a person. Of
-        public nodes they are the places in `nodes.names`.
+        The graph of the chain with the lowest final score, with triangles, components and labels mended where the
+        answers tell of them: each edge once, the smaller node first, sorted. Nodes are 0, 1, 2, …; none represents a
+        person. Of public nodes they are the places in `nodes.names`.
     method : Method
         How it was made.
     settings : Settings
