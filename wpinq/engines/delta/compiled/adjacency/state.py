@@ -196,7 +196,7 @@ class NeighbourWalk:
             limits[mine] = held["shares"][number, : mine.stop - at] - held["weights"][:, mine].max(axis=0)
 
     def _find_twins(self) -> None:
-        """Have vertices of one degree share the records of the first of them, where these are the same."""
+        """Have vertices of one degree share the records of the first, where these are the same."""
         held, degrees = self._held, self._graph.degrees
         _, firsts, kinds = np.unique(degrees, return_index=True, return_inverse=True)
         twins, places = firsts[kinds], held["places"].astype(np.int64)

@@ -100,7 +100,10 @@ def tighten(edge: rt.Uint64, tight_now: rt.Boolean, on: rt.Arrays) -> None:
 
 @inlined
 def is_tight(edge: rt.Uint64, on: rt.Arrays) -> rt.Boolean:
-    """Whether a swap can bring the row of an edge to its bound: if not, the row counts for what is added to it."""
+    """Whether a swap can bring the row of an edge to its bound.
+
+    If not, the row counts for what is added to it.
+    """
     beyond = False
     for r in range(on.rows.shape[1]):
         beyond |= on.rows[edge, r] > on.limits[r]
@@ -111,7 +114,7 @@ def is_tight(edge: rt.Uint64, on: rt.Arrays) -> rt.Boolean:
 def change_row(
     k: rt.Uint64, vertex: rt.Uint32, sign: rt.Float64, kept: rt.Boolean, mark: rt.Uint32, on: rt.Arrays
 ) -> None:
-    """Add what a vertex adds to the row of the edge at place k of a list, or take it away.
+    """Add what a vertex adds to the row of the edge at a place of a list, or take it away.
 
     Unless the change is to be kept, a copy of the row is put aside.
     """
@@ -127,11 +130,11 @@ def change_row(
 
 @inlined
 def change_rows(ends: FourVertices, side: rt.Uint64, kept: rt.Boolean, mark: rt.Uint32, on: rt.Arrays) -> None:
-    """Change the rows at the common neighbours of the pairs that b, or on the other side q, loses and wins.
+    """Change the rows at common neighbours of the pairs that a vertex loses and wins.
 
-    A pair is the vertex and another. The neighbours of the one that is lost are marked by `mark_places` on `side`,
-    those of the one that is won on the other side. `other` is the vertex that the swap parts from the one that is won.
-    So an edge wins one vertex at most, and loses one.
+    The vertex is b, or q on the other side. A pair is the vertex and another. The neighbours of the one that is lost
+    are marked by `mark_places` on `side`, those of the one that is won on the other side. `other` is the vertex that
+    the swap parts from the one that is won. So an edge wins one vertex at most, and loses one.
 
     Unless the changes are to be kept, the new row is summed in `fresh`, and last in it what all rows together change
     by that are not tight: few are, so most rows are not read.
