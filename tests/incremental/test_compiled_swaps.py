@@ -326,7 +326,7 @@ def test_a_walk_with_rows_is_the_interpreted_one_in_as_many_calls_as_there_are_m
     walks[1].run(600, 3.0)
     calls: list[str] = []
     call = state.NeighbourWalk._call
-    monkeypatch.setattr(state, "MARKS", 5000)
+    monkeypatch.setattr(state, "MARKS", 500)
     monkeypatch.setattr(
         state.NeighbourWalk, "_call", lambda self, name, **given: (calls.append(name), call(self, name, **given))
     )

@@ -49,7 +49,7 @@ class TaggedEdge:
 class WalkCode:
     """The text of a module and what must be known to drive it.
 
-    `bounded` has the rows that count for what they are up to the shares of a tagged edge, by its number, and the factor.
+    `bounded` has the number of the tagged edge up to whose shares a row counts for what it is.
     The numbers of parts of norms and of emissions are those by which they go in the module: of the first of their like.
     """
 
@@ -62,7 +62,7 @@ class WalkCode:
     pairs: list[dc.PairTerm] = field(default_factory=list)
     rows: list[tuple[int, int, int, int]] = field(default_factory=list)
     tagged: list[TaggedEdge] = field(default_factory=list)
-    bounded: dict[tuple[int, int], tuple[int, float]] = field(default_factory=dict)
+    bounded: dict[tuple[int, int], int] = field(default_factory=dict)
     invariant: list[int] = field(default_factory=list)
     text: str = ""
     arguments: dict[str, list[str]] = field(default_factory=dict)
@@ -164,12 +164,9 @@ class WalkCode:
                 columns = _columns(term, atom.variables[2:])
                 self.tagged.append(TaggedEdge(pair, _shares(plan, atom, vertices), columns))
                 writer.weights[atom] = f"{wr.SHARES}[{len(self.tagged) - 1}, {tag}]"
-                if (
-                    isinstance(formula, MinMax)
-                    and formula.smaller
-                    and {formula.left, formula.right} == {term.held, atom}
-                ):
-                    self.bounded[pair, direction] = len(self.tagged) - 1, term.summand.share
+                sides = {formula.left, formula.right} if isinstance(formula, MinMax) and formula.smaller else ()
+                if sides == {term.held, atom} and term.summand.share == 1.0:
+                    self.bounded[pair, direction] = len(self.tagged) - 1
         value = writer.value(formula)
         probe = writer.beside()
         words = term.summand.words(probe, writer.words)

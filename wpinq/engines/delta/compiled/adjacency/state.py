@@ -170,7 +170,7 @@ class NeighbourWalk:
 
     def _make_room(self, outputs: int, acc_at: Integers) -> None:
         held = self._held
-        held |= {"acc_at": acc_at, "acc": apart(np.zeros(len(acc_at))), "counts": apart(np.zeros(3, dtype=np.int64))}
+        held |= {"acc_at": acc_at, "acc": apart(np.zeros(len(acc_at))), "counts": apart(np.zeros(2, dtype=np.int64))}
         for array in ("current", "delta", "goals", "prices", "widths"):
             held[array] = apart(np.zeros(outputs))
         held["stamps"] = apart(np.zeros(outputs, dtype=np.uint32))
@@ -178,28 +178,25 @@ class NeighbourWalk:
         if not self._code.pairs:
             return
         count, edges = len(self._graph.vertices), len(self._graph.edges)
-        events = 8 * int(self._graph.degrees.max(initial=0)) + 8
-        touched = min(events, edges)
+        touched = min(8 * int(self._graph.degrees.max(initial=0)) + 8, edges)
         held |= {
             "weights": apart(np.zeros((count, self._width))),
             "rows": apart(np.zeros((edges, self._width))),
             "fresh": apart(np.zeros((3, self._width))),
             "spare": apart(np.zeros((touched, self._width))),
             "held_edges": np.zeros(touched, dtype=np.uint64),
-            "slots": apart(np.zeros(2 * edges, dtype=np.uint32)),
-            "events": np.zeros((events, 3), dtype=np.uint32),
+            "aside": apart(np.zeros(edges, dtype=np.uint32)),
         }
         self._call("weigh_vertices")
-        held |= {"tight": apart(np.zeros(2 * edges, dtype=np.bool_)), "slopes": np.zeros(self._width)}
-        limits = held["limits"] = np.full(self._width, -np.inf)
-        for (pair, direction), (number, slope) in self._code.bounded.items():
+        held["tight"], limits = apart(np.zeros(2 * edges, dtype=np.bool_)), np.full(self._width, -np.inf)
+        held["limits"] = limits
+        for (pair, direction), number in self._code.bounded.items():
             at = int(held["row_starts"][2 * pair + direction])
             mine = slice(at, at + -(-len(self._row_tags(pair)) // int(LANES)) * int(LANES))
-            held["slopes"][mine] = slope
             limits[mine] = held["shares"][number, : mine.stop - at] - held["weights"][:, mine].max(axis=0)
 
     def _find_twins(self) -> None:
-        """Have vertices of one degree share the records of the first of them, where these are the same."""
+        """Have vertices of one degree share the records of the first, where these are the same."""
         held, degrees = self._held, self._graph.degrees
         _, firsts, kinds = np.unique(degrees, return_index=True, return_inverse=True)
         twins, places = firsts[kinds], held["places"].astype(np.int64)
@@ -330,8 +327,7 @@ class NeighbourWalk:
 
     def run(self, seeds: NDArray[np.uint64], tallies: Integers, steps: int, power: float, closing: float) -> None:
         """Run steps of the walk, so many at a time as there are marks for."""
-        stride = self._held["common"].shape[1] + len(self._held.get("spare", ()))
-        most = MARKS // stride - 1
+        most = MARKS // self._held["common"].shape[1] - 1
         for start in range(0, steps, most):
             done = {"seeds": seeds, "tallies": tallies, "steps": min(most, steps - start)}
             self._call("walk", **done, power=power, closing=closing)

@@ -1,13 +1,12 @@
 """The routines of a walk by swaps over neighbour lists, around the terms of its plans.
 
-Nothing is written before a swap is accepted, and of the rows that it touches only copies are changed. The four
-ends of a swap are distinct, so the common neighbours of a pair that is removed lose no other edge to it. Of those of a
-pair that is added, the ones that the swap cuts off are left out.
+Rows that are changed to see what a swap is worth are put back. The four ends of a swap are distinct, so the common
+neighbours of a pair that is removed lose no other edge to it. Of those of a pair that is added, the ones that the swap
+cuts off are left out.
 
 Outputs are numbered. The additions of a swap are gathered in `delta` at the places `touched`, and in `acc` where the
-place is known beforehand. A row of an edge changes by the additions of vertices. Such an event is the place of the row
-among those that change, the vertex, and whether it is won. Copies of these rows, side by side in `spare`, are changed,
-and replace the rows where the swap is accepted: few are, and rows are far apart in memory.
+place is known beforehand. A row of an edge changes by the additions of vertices. Most rows are far from the bound up to
+which they count, and rows are far apart in memory: those are changed where the swap is accepted, and not read before.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from __future__ import annotations
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -36,14 +36,17 @@ INVERSES, TWINS = rt.arrays(inverses=rt.FLOAT64_ROWS, twins=rt.UINT32S)
 # the rows of edges, and what vertices add to them
 ROWS, FRESH, SPARE = rt.arrays(rows=rt.FLOAT64_ROWS, fresh=rt.FLOAT64_ROWS, spare=rt.FLOAT64_ROWS)
 WEIGHTS, SHARES, ROW_STARTS = rt.arrays(weights=rt.FLOAT64_ROWS, shares=rt.FLOAT64_ROWS, row_starts=rt.INT64S)
-EVENTS, HELD_EDGES, SLOTS = rt.arrays(events=rt.UINT32_ROWS, held_edges=rt.UINT64S, slots=rt.UINT32S)
-TIGHT, _, SLOPES = rt.arrays(tight=rt.BOOLEANS, limits=rt.FLOAT64S, slopes=rt.FLOAT64S)
+ASIDE, HELD_EDGES = rt.arrays(aside=rt.UINT32S, held_edges=rt.UINT64S)
+TIGHT, _ = rt.arrays(tight=rt.BOOLEANS, limits=rt.FLOAT64S)
 # outputs, and what a swap adds to them
 MAPS, OFFSETS, ACC_AT = rt.arrays(maps=rt.INT64S, offsets=rt.INT64S, acc_at=rt.INT64S)
 ACC, DELTA, CURRENT = rt.arrays(acc=rt.FLOAT64S, delta=rt.FLOAT64S, current=rt.FLOAT64S)
 COUNTS, TOUCHED, STAMPS = rt.arrays(counts=rt.INT64S, touched=rt.INT64S, stamps=rt.UINT32S)
 GOALS, PRICES, WIDTHS = rt.arrays(goals=rt.FLOAT64S, prices=rt.FLOAT64S, widths=rt.FLOAT64S)
 
+
+#: The vertices a, b, p and q.
+FourVertices = Annotated[tuple[Any, Any, Any, Any], "UniTuple(uint32, 4)"]
 
 # --- changes of a swap: outputs, and the rows of edges ----------------------------------------------------------------
 
@@ -97,7 +100,10 @@ def tighten(edge: rt.Uint64, tight_now: rt.Boolean, on: rt.Arrays) -> None:
 
 @inlined
 def is_tight(edge: rt.Uint64, on: rt.Arrays) -> rt.Boolean:
-    """Whether a swap can bring the row of an edge to its bound: if not, the row counts for what is added to it."""
+    """Whether a swap can bring the row of an edge to its bound.
+
+    If not, the row counts for what is added to it.
+    """
     beyond = False
     for r in range(on.rows.shape[1]):
         beyond |= on.rows[edge, r] > on.limits[r]
@@ -105,97 +111,68 @@ def is_tight(edge: rt.Uint64, on: rt.Arrays) -> rt.Boolean:
 
 
 @inlined
-def change_row(k: rt.Uint64, edge: rt.Uint64, vertex: rt.Uint32, sign: rt.Float64, on: rt.Arrays) -> None:
-    """Add what a vertex adds to the row of an edge, which stands at place k in a list, or take it away."""
+def change_row(
+    k: rt.Uint64, vertex: rt.Uint32, sign: rt.Float64, kept: rt.Boolean, mark: rt.Uint32, on: rt.Arrays
+) -> None:
+    """Add what a vertex adds to the row of the edge at a place of a list, or take it away.
+
+    Unless the change is to be kept, a copy of the row is put aside.
+    """
+    edge, n = np.uint64(on.ids[k]), np.uint64(on.counts[1])
+    if not kept and on.aside[edge] != mark:
+        on.aside[edge], on.held_edges[n] = mark, edge
+        copy_row(on.rows, edge, on.spare, n)
+        on.counts[1] += 1
     add_row(on.weights, np.uint64(on.twins[vertex]), on.rows, edge, sign)
-    if is_tight(edge, on) != on.tight[k]:
+    if kept and is_tight(edge, on) != on.tight[k]:
         tighten(edge, not on.tight[k], on)
 
 
-@fixed
-def note_events(
-    near: rt.Uint32,
-    lost: rt.Uint32,
-    lost_side: rt.Uint64,
-    won: rt.Uint32,
-    won_side: rt.Uint64,
-    other: rt.Uint32,
-    mark: rt.Uint32,
-    on: rt.Arrays,
-) -> None:
-    """Note the events at the common neighbours of the pairs that a vertex loses and wins.
+@inlined
+def change_rows(ends: FourVertices, side: rt.Uint64, kept: rt.Boolean, mark: rt.Uint32, on: rt.Arrays) -> None:
+    """Change the rows at common neighbours of the pairs that a vertex loses and wins.
 
-    A pair is the vertex and another, with the side on which the neighbours of that one are marked by `mark_places`.
-    `other` is the vertex that the swap parts from the one that is won. `fresh` sums the new row, and last what rows
-    that are not tight change by: few are tight, so most rows are not read. No edge of one common neighbour is one of
-    another, so an edge is known by its place in the list of `won` or `lost`: once its row is among those that change,
-    the place of the row stands in `slots` above the mark.
+    The vertex is b, or q on the other side. A pair is the vertex and another. The neighbours of the one that is lost
+    are marked by `mark_places` on `side`, those of the one that is won on the other side. `other` is the vertex that
+    the swap parts from the one that is won. So an edge wins one vertex at most, and loses one.
+
+    Unless the changes are to be kept, the new row is summed in `fresh`, and last in it what all rows together change
+    by that are not tight: few are, so most rows are not read.
     """
-    n, held = np.uint64(on.counts[1]), np.uint64(on.counts[2])
-    losses = wins = 0.0
-    for listed in range(on.common[lost_side, 0]):
-        k = on.common[lost_side, listed + ONE]
+    won_side, losses, wins = ONE - side, 0.0, 0.0
+    a, b, p, q = ends
+    near, lost, won, other = (b, a, p, q) if side == 0 else (q, p, a, b)
+    for listed in range(on.common[side, 0] if kept else 0):  # rows far apart in memory, all at once
+        k = on.common[side, listed + ONE]
+        fetch(on.rows, np.uint64(on.ids[k]))
+        for marked, far in ((side, lost), (won_side, won)):
+            at = on.marks[on.neighbours[k], marked]
+            if at >= mark:
+                fetch(on.rows, np.uint64(on.ids[on.starts[far] + at - mark]))
+    for listed in range(on.common[side, 0]):
+        k = on.common[side, listed + ONE]
         w = on.neighbours[k]
-        loses = on.marks[w, lost_side] >= mark
+        loses = on.marks[w, side] >= mark
         gains = on.marks[w, won_side] >= mark and w != lost and w != other
-        exact = on.tight[k]
+        exact = kept or on.tight[k]
         if loses:
-            exact |= on.tight[on.starts[lost] + on.marks[w, lost_side] - mark]
+            exact |= on.tight[on.starts[lost] + on.marks[w, side] - mark]
         if gains:
             exact |= on.tight[on.starts[won] + on.marks[w, won_side] - mark]
-            add_row(on.weights, np.uint64(on.twins[w]), on.fresh, won_side, 1.0)
+            if not kept:
+                add_row(on.weights, np.uint64(on.twins[w]), on.fresh, won_side, 1.0)
         if not exact:
             losses += np.float64(loses)
             wins += np.float64(gains)
             continue
-        own = held
-        on.held_edges[held] = on.ids[k]
-        held += ONE
-        for won_one in (False, True):
-            side, far = (won_side, won) if won_one else (lost_side, lost)
-            if not (gains if won_one else loses):
-                continue
-            on.events[n, 0], on.events[n, 1], on.events[n, 2] = own, far, won_one
-            k = on.starts[far] + on.marks[w, side] - mark
-            if on.slots[k] < mark:
-                on.slots[k] = np.uint64(mark) + held
-                on.held_edges[held] = on.ids[k]
-                held += ONE
-            on.events[n + ONE, 0], on.events[n + ONE, 1], on.events[n + ONE, 2] = on.slots[k] - mark, near, won_one
-            n += ONE + ONE
+        if loses:
+            change_row(k, lost, -1.0, kept, mark, on)
+            change_row(on.starts[lost] + on.marks[w, side] - mark, near, -1.0, kept, mark, on)
+        if gains:
+            change_row(k, won, 1.0, kept, mark, on)
+            change_row(on.starts[won] + on.marks[w, won_side] - mark, near, 1.0, kept, mark, on)
     for vertex, number in ((near, wins - losses), (won, wins), (lost, -losses)):
         add_row(on.weights, np.uint64(on.twins[vertex]), on.fresh, ONE + ONE, number)
-    on.counts[1], on.counts[2] = n, held
-
-
-@fixed
-def change_rows(
-    near: rt.Uint32,
-    lost: rt.Uint32,
-    lost_side: rt.Uint64,
-    won: rt.Uint32,
-    won_side: rt.Uint64,
-    other: rt.Uint32,
-    mark: rt.Uint32,
-    on: rt.Arrays,
-) -> None:
-    """Change the rows at the common neighbours of the pairs that a vertex loses and wins; see `note_events`."""
-    for listed in range(on.common[lost_side, 0]):
-        k = on.common[lost_side, listed + ONE]
-        w = on.neighbours[k]
-        fetch(on.rows, np.uint64(on.ids[k]))
-        for side, far in ((lost_side, lost), (won_side, won)):
-            if on.marks[w, side] >= mark:
-                fetch(on.rows, np.uint64(on.ids[on.starts[far] + on.marks[w, side] - mark]))
-    for listed in range(on.common[lost_side, 0]):
-        k = on.common[lost_side, listed + ONE]
-        w = on.neighbours[k]
-        for won_one in (False, True):
-            side, far, sign = (won_side, won, 1.0) if won_one else (lost_side, lost, -1.0)
-            if on.marks[w, side] >= mark and (not won_one or (w != lost and w != other)):
-                change_row(k, np.uint64(on.ids[k]), far, sign, on)
-                k_far = on.starts[far] + on.marks[w, side] - mark
-                change_row(k_far, np.uint64(on.ids[k_far]), near, sign, on)
 
 
 @fixed
@@ -317,9 +294,8 @@ class WalkRoutines:
         line("evaluated = accepted = 0", "mark = np.uint32(0)", f"{MARKS}[:, :] = 0", f"{STAMPS}[:] = 0")
         line(f"most = {rt.call_by_name(graph.most_chances)}")
         if self._close is not None:
-            line(f"{SLOTS}[:] = 0")
-        places = "1" if self._close is None else f"{COMMON}.shape[1] + len({SPARE})"
-        line(f"stride = np.uint32({places})")
+            line(f"{ASIDE}[:] = 0")
+        line(f"stride = np.uint32({COMMON}.shape[1])")
         with writer.block("for _ in range(steps):"):
             self._propose(writer)
             for u, v, sign in (("a", "b", "-1.0"), ("p", "q", "-1.0"), ("a", "q", "1.0"), ("p", "b", "1.0")):
@@ -336,7 +312,7 @@ class WalkRoutines:
             writer.when("closing > 0.0", f"likely = likely * {ratio} if level < likely * most else 0.0")
             kept = [f"for n in range({COUNTS}[0]):", f"    {CURRENT}[{TOUCHED}[n]] += {DELTA}[{TOUCHED}[n]]"]
             if self._close is not None:
-                kept += self._each_vertex(change_rows)
+                kept += _both_sides("True")
             kept.append(rt.call_by_name(graph.exchange))
             if self._close is not None:
                 for n, edge in enumerate("ij"):
@@ -354,9 +330,9 @@ class WalkRoutines:
         for vertex, side, far in (("a", "0", "q"), ("p", "1", "b")):
             writer.line(rt.call_by_name(mark, vertex=vertex, side=side))
             writer.when(f"{MARKS}[{far}, {side}] >= mark", "continue")
-        # a loop: numba's slices cost more than a step
         if self._close is not None:
             writer.line(f"fetch({ROWS}, i)", f"fetch({ROWS}, j)")
+        # a loop: numba's slices cost more than a step
         writer.line(f"{COUNTS}[0] = 0", f"for r in range(len({ACC})):", f"    {ACC}[r] = 0.0")
 
     def _judge(self, writer: Writer) -> None:
@@ -406,33 +382,23 @@ class WalkRoutines:
             return
         line = writer.line
         line(f"for r in range({FRESH}.shape[1]):", f"    {FRESH}[0, r] = {FRESH}[1, r] = {FRESH}[2, r] = 0.0")
-        line(f"{COUNTS}[1] = {COUNTS}[2] = 0", *self._each_vertex(note_events))
-        line(f"held = np.uint64({COUNTS}[2])")
-        line("for n in range(held):", f"    {_copied(ROWS, f'{HELD_EDGES}[n]', SPARE, 'n')}")
+        line(f"{COUNTS}[1] = 0", *_both_sides("False"), f"held = np.uint64({COUNTS}[1])")
         line(*(self._closing(*rows, "-1.0") for rows in ((ROWS, "i", "1"), (ROWS, "j", "1"), (SPARE, "0", "held"))))
-        slot, vertex, won = (f"{EVENTS}[n, {column}]" for column in range(3))
-        given = f"np.uint64({TWINS}[{vertex}])", SPARE, f"np.uint64({slot})", f"1.0 if {won} else -1.0"
-        line(f"for n in range(np.uint64({COUNTS}[1])):", f"    {rt.call(add_row, WEIGHTS, *given)}")
-        line(self._closing(SPARE, "0", "held", "1.0"), self._closing(FRESH, "0", "2", "1.0"))
-        last = f"{ACC}[len({ACC}) - len({SLOPES}) + r]"
-        line(f"for r in range(len({SLOPES})):", f"    {last} += {SLOPES}[r] * {FRESH}[2, r]")
-
-    def _each_vertex(self, called: Callable[..., None]) -> list[str]:
-        """The calls for b and for q, at whose neighbours all rows change."""
-        sides = (
-            {"lost_side": "np.uint64(0)", "won_side": "np.uint64(1)"},
-            {"lost_side": "np.uint64(1)", "won_side": "np.uint64(0)"},
-        )
-        ends = (
-            {"near": "b", "lost": "a", "won": "p", "other": "q"},
-            {"near": "q", "lost": "p", "won": "a", "other": "b"},
-        )
-        return [rt.call_by_name(called, **each, **sided) for each, sided in zip(ends, sides, strict=True)]
+        with writer.block("for n in range(held):"):
+            line(self._closing(ROWS, f"{HELD_EDGES}[n]", "1", "1.0"), _copied(SPARE, "n", ROWS, f"{HELD_EDGES}[n]"))
+        line(self._closing(FRESH, "0", "2", "1.0"))
+        size = f"{FRESH}.shape[1]"
+        line(f"for r in range({size}):", f"    {ACC}[len({ACC}) - {size} + r] += {FRESH}[2, r]")
 
     def _closing(self, rows: str, first: str, count: str, sign: str) -> str:
         assert self._close is not None
         span = {"first": f"np.uint64({first})", "count": f"np.uint64({count})"}
         return rt.call_by_name(self._close, rows=rows, sign=sign, **span)
+
+
+def _both_sides(kept: str) -> list[str]:
+    """The calls for b and for q, at whose neighbours all rows change."""
+    return [rt.call_by_name(change_rows, ends="(a, b, p, q)", side=f"np.uint64({n})", kept=kept) for n in range(2)]
 
 
 def _copied(source: str, m: str, target: str, n: str) -> str:
