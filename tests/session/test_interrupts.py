@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import _signal
 import signal
 import threading
 from collections.abc import Iterator
@@ -131,7 +130,7 @@ def test_what_comes_out_all_the_same_is_not_given() -> None:
 
 def test_what_comes_after_a_handler_that_was_left_in_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C again, at the very moment at which the handler from before is to come back."""
-    before, given, put = signal.getsignal(signal.SIGINT), [], _signal.signal
+    before, given, put = signal.getsignal(signal.SIGINT), [], signal.signal
 
     def failing(number: int, handler: Any) -> Any:
         given.append(handler)
@@ -147,7 +146,7 @@ def test_what_comes_after_a_handler_that_was_left_in_its_place(monkeypatch: pyte
 
     try:
         with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-            patched.setattr(_signal, "signal", failing)
+            patched.setattr(signal, "signal", failing)
             interruptible(lambda: 7)
         assert signal.getsignal(signal.SIGINT) is not before
         with pytest.raises(KeyboardInterrupt) as interrupted:

@@ -5,7 +5,6 @@ Foreign code may make of Ctrl-C an error of its own, or nothing.
 
 from __future__ import annotations
 
-import _signal  # type: ignore[import-not-found]  # `signal` looks for a name of every handler: a release has dozens
 import os
 import signal
 import threading
@@ -35,12 +34,12 @@ def interruptible(work: Callable[[], T]) -> T:
     """
     if _noting or threading.current_thread() is not threading.main_thread():
         return work()  # what is around this one notes it
-    noting = _Noting({n: h for n, h in zip(_HEARD, map(_signal.getsignal, _HEARD), strict=True) if callable(h)})
+    noting = _Noting({n: h for n, h in zip(_HEARD, map(signal.getsignal, _HEARD), strict=True) if callable(h)})
     output: list[T] = []
     try:
         _noting.append(noting)
         for number in noting.handlers:
-            _signal.signal(number, noting)
+            signal.signal(number, noting)
         output.append(work())
     except BaseException:
         if noting.raised is None:
@@ -48,7 +47,7 @@ def interruptible(work: Callable[[], T]) -> T:
     finally:
         _noting.clear()  # first: a signal may leave it in its place, with nothing around what comes then
         for number, handler in noting.handlers.items():
-            _signal.signal(number, handler)
+            signal.signal(number, handler)
     if noting.raised is not None:  # outside of the handler, so that no other error hangs on to this one
         output.clear()  # nor do its frames hold what came out all the same, which nobody is to see
         noting.raised.__context__ = None
