@@ -217,12 +217,11 @@ def plan_properties(root: Node) -> PlanProperties:
 
 @lru_cache(maxsize=4096)
 def _slack(certificate: PlanProperties, readouts: int, exact: bool) -> Fraction:
-    root, steps, splits = certificate.root, certificate.steps, certificate.output.splits
-    moved = least_on_a_way(root)
-    norm_bounds = norm_bounds_over_parts(root) if splits else {digest: steps[digest].norm_bound for digest in steps}
+    root, splits, moved = certificate.root, certificate.output.splits, least_on_a_way(certificate.root)
+    norms = norm_bounds_over_parts(root) if splits else {d: step.norm_bound for d, step in certificate.steps.items()}
     least = min(source.unit_weight * min(Fraction(1), moved[name]) for name, source in certificate.sources.items())
-    rounded = readouts * SUM_ROUNDING_UNITS * norm_bounds[root.digest]
-    rounded += sum(step.paths * step.node.operator.rounding_units() * norm_bounds[d] for d, step in steps.items())
+    rounded = readouts * SUM_ROUNDING_UNITS * norms[root.digest]
+    rounded += sum(step.paths * step.node.operator.rounding_units() * norms[d] for d, step in certificate.steps.items())
     widening = Fraction(0) if exact else 2 * UNIT_ROUNDOFF * rounded / least
     if not splits:
         return widening

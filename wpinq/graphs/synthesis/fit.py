@@ -410,8 +410,9 @@ def fit_graph(
     if "triangles" in found and not found["triangles"].low:
         edges = _array(remove_triangles(edges, estimates.clustering, rng))
     if estimates.components is not None:
-        joined = join_components(edges, estimates.components[1], rng)
-        edges = _array(split_components(joined, estimates.components[0], rng))
+        least, most = estimates.components
+        edges = join_components(edges, most, rng)
+        edges = _array(split_components(edges, least, rng) if least > 1 else edges)
     if mixing is not None:  # after components are joined, which moves a few edges between labels
         edges = _array(mixing.mended(edges, rng))
     if estimates.direct is not None:
