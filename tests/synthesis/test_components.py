@@ -57,6 +57,15 @@ def test_triangles_are_taken_apart_and_what_was_connected_still_is(share: float,
     assert (after == remove_triangles(before, most, np.random.default_rng(seed))).all()
 
 
+def test_triangles_are_taken_apart_down_to_a_number() -> None:
+    before = np.array(nx.powerlaw_cluster_graph(300, 3, 0.5, seed=1).edges)
+    whole = sum(nx.triangles(nx.Graph(before.tolist())).values()) // 3
+    after = remove_triangles(before, whole - 20.5, np.random.default_rng(1), count=True)
+    left = sum(nx.triangles(nx.Graph(after.tolist())).values()) // 3
+    assert whole - 30 < left <= whole - 21
+    assert degrees(after) == degrees(before)
+
+
 @for_each("count", [1, 40, 200])
 @for_each("seed", range(4))
 def test_components_are_split_and_all_else_stays(count: int, seed: int) -> None:

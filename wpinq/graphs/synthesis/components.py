@@ -20,7 +20,7 @@ _TRIES = 64
 _STEPS = 4
 
 
-def remove_triangles(edges: Integers, most: float, rng: Generator) -> Integers:
+def remove_triangles(edges: Integers, most: float, rng: Generator, *, count: bool = False) -> Integers:
     """The graph with triangles taken apart until the sum of its clustering is at most `most`.
 
     An edge {a, b} of a triangle and a near edge {p, q}, or any where no near one will do, become {a, q} and {p, b}.
@@ -34,6 +34,8 @@ def remove_triangles(edges: Integers, most: float, rng: Generator) -> Integers:
         The sum of the clustering of all nodes to come down to.
     rng : Generator
         The random generator.
+    count : bool
+        Whether `most` is the number of triangles instead.
 
     Returns
     -------
@@ -47,7 +49,7 @@ def remove_triangles(edges: Integers, most: float, rng: Generator) -> Integers:
     []
     """
     near = _neighbours(edges)
-    adds = [2 / max(len(row) * (len(row) - 1), 1) for row in near]
+    adds = [1 / 3 if count else 2 / max(len(row) * (len(row) - 1), 1) for row in near]
     order = rng.permutation(edges).tolist()
     left = sum(adds[c] for a, b in order for c in near[a] & near[b])
     for a, b in order:

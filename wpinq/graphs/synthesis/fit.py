@@ -409,6 +409,9 @@ def fit_graph(
     arcs, rng = None, np.random.default_rng(np.random.SeedSequence((settings.seed, 3)))
     if "triangles" in found and not found["triangles"].low:
         edges = _array(remove_triangles(edges, estimates.clustering, rng))
+    most = found["triangles"].high if "triangles" in found else np.inf
+    if local_clustering(np.bincount(edges.ravel()), edges)[0] > most:
+        edges = _array(remove_triangles(edges, most, rng, count=True))
     if estimates.components is not None:
         least, most = estimates.components
         edges = join_components(edges, most, rng)
