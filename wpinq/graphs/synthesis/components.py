@@ -8,6 +8,8 @@ fewer than the answers allow, pairs of nodes of degree 1 come off.
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 from numpy.random import Generator
 
@@ -78,12 +80,8 @@ def _may_join(near: list[set[int]], one: int, other: int) -> bool:
 
 def _swap(near: list[set[int]], a: int, b: int, p: int, q: int) -> None:
     """Replace the edges {a, b} and {p, q} by {a, q} and {p, b}."""
-    for u, v in ((a, b), (p, q)):
-        near[u].remove(v)
-        near[v].remove(u)
-    for u, v in ((a, q), (p, b)):
-        near[u].add(v)
-        near[v].add(u)
+    for node, *ends in ((a, b, q), (b, a, p), (p, q, b), (q, p, a)):
+        near[node] ^= {*ends}  # one goes, the other comes
 
 
 def _listed(near: list[set[int]]) -> Integers:
@@ -117,7 +115,8 @@ def join_components(edges: Integers, count: int, rng: Generator) -> Integers:
     >>> len(import_igraph().Graph(made.tolist()).connected_components())
     2
     """
-    return _Joiner(edges, rng).joined(count)
+    labels = _components(edges)[edges[:, 0]]
+    return edges if len(np.unique(labels)) <= count else _Joiner(edges, labels, rng).joined(count)
 
 
 def split_components(edges: Integers, count: int, rng: Generator) -> Integers:
@@ -145,14 +144,15 @@ def split_components(edges: Integers, count: int, rng: Generator) -> Integers:
     >>> split_components(path, 2, np.random.default_rng(1)).tolist()
     [[0, 6], [1, 2], [1, 5], [2, 3], [3, 4], [4, 5]]
     """
-    part = np.array(import_igraph().Graph(edges.tolist()).connected_components().membership)
-    near, degree, missing = _neighbours(edges), np.bincount(edges.ravel()), count - len(np.unique(part[edges]))
+    part = _components(edges)
+    if (missing := count - len(np.unique(part[edges]))) <= 0:
+        return edges
+    near, degree = _neighbours(edges), np.bincount(edges.ravel())
     ends = rng.permutation(np.concatenate([edges, edges[:, ::-1]]))
     loose = ends[(degree[ends[:, 0]] == 1) & (degree[ends[:, 1]] > 1)].tolist()
     while loose and missing > 0:
         a, b = loose.pop()
-        ways = [way for way in loose[-_TRIES:] if part[way[1]] == part[b] and _may_join(near, b, way[1])]
-        if ways:
+        if ways := [way for way in loose[-_TRIES:] if part[way[1]] == part[b] and _may_join(near, b, way[1])]:
             way = min(ways, key=lambda way: degree[way[1]])
             loose.remove(way)
             _swap(near, a, b, way[1], way[0])
@@ -160,28 +160,35 @@ def split_components(edges: Integers, count: int, rng: Generator) -> Integers:
     return _listed(near)
 
 
+def _components(edges: Integers) -> Integers:
+    """The number of each node's component."""
+    from scipy.sparse import coo_array, csgraph
+
+    pairs = coo_array((np.ones(len(edges)), edges.T), (int(edges.max(initial=-1)) + 1,) * 2)
+    return np.asarray(csgraph.connected_components(pairs, directed=False)[1])
+
+
 class _Joiner:
     """The edges, those of them that are on a cycle, and their components."""
 
-    def __init__(self, edges: Integers, rng: Generator) -> None:
+    def __init__(self, edges: Integers, labels: Integers, rng: Generator) -> None:
         self._edges, self._rng = edges.copy(), rng
         graph = import_igraph().Graph(edges.tolist())
-        self._near, self._octave = _neighbours(edges), np.log2(np.maximum(graph.degree(), 1))
-        self._free = np.ones(len(edges), dtype=np.bool_)
-        self._free[graph.spanning_tree(return_tree=False)] = False
-        labels = np.array(graph.connected_components().membership)[edges[:, 0]]
+        self._near, self._octave = cache(lambda u: {*graph.neighbors(u)}), np.log2(np.maximum(graph.degree(), 1))
+        # outside of a spanning tree: all of them together may go, and no part falls apart
+        self._free = ~np.isin(np.arange(len(edges)), graph.spanning_tree(return_tree=False))
         order = np.argsort(labels, kind="stable")
         parts = sorted(np.split(order, np.flatnonzero(np.diff(labels[order])) + 1), key=len, reverse=True)
         # those with a cycle first: they bring their other edges on cycles along
         self._parts = sorted(parts[1:], key=lambda part: not self._free[part].any())
-        self._pool, self._count = self._on_cycles(parts[0]), len(parts)
+        self._pool, self._count = parts[0][self._free[parts[0]]].tolist(), len(parts)
 
     def joined(self, count: int) -> Integers:
         """The edges, once components are joined."""
         for part in self._parts:
             if self._count <= count:
                 break
-            own = self._on_cycles(part)
+            own = part[self._free[part]].tolist()
             one, others = self._open(own or part.tolist()), [i for i in self._open(self._pool) if self._free[i]]
             if one and others:
                 self._join(one[0], others)
@@ -189,15 +196,10 @@ class _Joiner:
                 self._count -= 1
         return self._edges
 
-    def _on_cycles(self, part: Integers) -> list[int]:
-        """Edges outside of a spanning tree: all of them together may go, and no part falls apart."""
-        return [int(i) for i in part[self._free[part]]]
-
     def _open(self, among: list[int]) -> list[int]:
         """Some edges that close no triangle."""
         tries = {among[int(place * len(among))] for place in self._rng.random(_TRIES)} if among else set()
-        ends = ((i, *self._edges[i]) for i in sorted(tries))
-        return [i for i, u, v in ends if self._near[u].isdisjoint(self._near[v])]
+        return [i for i in sorted(tries) if set.isdisjoint(*map(self._near, self._edges[i].tolist()))]
 
     def _join(self, one: int, others: list[int]) -> None:
         """Swap an edge with the one of the others that has the most similar end."""
