@@ -82,14 +82,26 @@ class WalkCode:
             edge = len(term.vertices) == 2
             lines = self.terms.edges if edge else self.terms.triangles
             for names in ["uv"] if edge else permutations("uvw"):
-                lines += self._emitted(plan, dict(zip(term.vertices, names, strict=True)), number, term.summand)
+                vertices = dict(zip(term.vertices, names, strict=True))
+                try:
+                    self.terms.products += self._emitted(plan, vertices, number, term.summand, summed=True)
+                except dc.OutOfReach:
+                    lines += self._emitted(plan, vertices, number, term.summand)
 
-    def _emitted(self, plan: dc.Decomposition, vertices: dict[int, str], target: int, each: dc.Summand) -> list[str]:
-        """The lines that add one record's value to the output."""
-        writer, value = self._evaluated(plan, vertices, each)
+    def _emitted(
+        self, plan: dc.Decomposition, vertices: dict[int, str], target: int, each: dc.Summand, summed: bool = False
+    ) -> list[str]:
+        """The lines that add one record's value to the output.
+
+        OutOfReach where records are to be `summed` and the value is no product of one of each end of an edge.
+        """
+        writer, value = self._evaluated(plan, vertices, each, summed=summed)
+        records = sum(plan.is_invariant(atom) for atom in atoms_of(each.formula))
+        if summed and ({*vertices.values()} != {"u", "v"} or fc.depends_on([*writer.lines, value], "uv") or (records, len(writer.norms)) != (2, 2)):
+            raise dc.OutOfReach("no product")
         probe = writer.beside()
         emission, place = self.emission(writer, target, 0, probe.lines, each.words(probe, writer.words))
-        amount = f"sign * {_scaled(each.share, value)}"
+        amount = ("" if summed else "sign * ") + _scaled(each.share, value)
         if self.emissions[emission].lists:
             # unsigned: no place is counted from the end. No call: numba counts references to the arrays of each
             writer.line(f"o = np.uint64({wr.MAPS}[np.uint64({place})])")
@@ -100,13 +112,14 @@ class WalkCode:
         else:
             self.constants.append(emission)
             writer.line(f"{wr.ACC}[{len(self.constants) - 1}] += {amount}")
-        return writer.close()
+        others = {rt.name(one): rt.name(other) for one, other in ("ux", "vy")}
+        return (writer.sum_tags(others) if summed else []) + writer.close()
 
     def _evaluated(
-        self, plan: dc.Decomposition, vertices: dict[int, str], each: dc.Summand, ascending: str = ""
+        self, plan: dc.Decomposition, vertices: dict[int, str], each: dc.Summand, ascending: str = "", summed: bool = False
     ) -> tuple[fc.FormulaWriter, str]:
         fc.note_norms(plan, self.registry, each.formula)
-        writer = fc.FormulaWriter(plan, self.registry, vertices, ascending)
+        writer = fc.FormulaWriter(plan, self.registry, vertices, ascending, summed)
         writer.open(each.formula)
         return writer, writer.value(each.formula)
 

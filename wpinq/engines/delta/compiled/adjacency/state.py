@@ -67,6 +67,9 @@ class NeighbourWalk:
         self._invariant = self._invariant_rows(columns)
         self._tags = TagLists(code.registry.lists, self._invariant, self._labels)
         self._held |= self._tags.arrays
+        longest = 2 * max(map(len, self._tags.words), default=0) + 1
+        self._held |= {"sums": apart(np.zeros((3, longest))), "listed": apart(np.zeros((2, longest), dtype=np.uint64))}
+        self._held["spans"] = apart(np.zeros(2, dtype=np.uint64))
         self._module: ModuleType = import_module(code.text)
         self._compute_norms()
         self._lay_out_rows()

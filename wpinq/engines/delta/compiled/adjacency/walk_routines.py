@@ -33,6 +33,8 @@ if typing.TYPE_CHECKING:
 LABELS, PLACES, TAGS = rt.arrays(labels=rt.INT64_ROWS, places=rt.UINT64_ROWS, tags=rt.UINT32S)
 AMOUNTS, SIZES, WORDS = rt.arrays(amounts=rt.FLOAT64S, sizes=rt.INT64S, words=rt.INT64_ROWS)
 INVERSES, TWINS = rt.arrays(inverses=rt.FLOAT64_ROWS, twins=rt.UINT32S)
+# of two vertices each: the tags of their records, so many, the sums by place among them, and in the last row by tag
+SUMS, LISTED, SPANS = rt.arrays(sums=rt.FLOAT64_ROWS, listed=rt.UINT64_ROWS, spans=rt.UINT64S)
 # the rows of edges, and what vertices add to them
 ROWS, FRESH, SPARE = rt.arrays(rows=rt.FLOAT64_ROWS, fresh=rt.FLOAT64_ROWS, spare=rt.FLOAT64_ROWS)
 WEIGHTS, SHARES, ROW_STARTS = rt.arrays(weights=rt.FLOAT64_ROWS, shares=rt.FLOAT64_ROWS, row_starts=rt.INT64S)
@@ -63,6 +65,34 @@ def settle_sums(stamp: rt.Uint32, on: rt.Arrays) -> None:
                 on.touched[np.uint64(on.counts[0])] = o
                 on.counts[0] += 1
             on.delta[o] += on.acc[r]
+
+
+@inlined
+def sum_tags(
+    side: rt.Uint64,
+    number: rt.Int64,
+    first: rt.Uint32,
+    factor: rt.Float64,
+    second: rt.Uint32,
+    less: rt.Float64,
+    on: rt.Arrays,
+) -> None:
+    """List the tags of two vertices, and sum their records by tag.
+
+    A sum of 0 may list a tag twice: its second place is left with 0.
+    """
+    n = np.uint64(0)
+    for vertex, share in ((first, factor), (second, less)):
+        for k in range(on.places[number, vertex], on.places[number, vertex + ONE]):
+            t = np.uint64(on.tags[k])
+            on.listed[side, n] = t
+            n += np.uint64(on.sums[2, t] == 0.0)
+            on.sums[2, t] += share * on.amounts[k]
+    for r in range(n):
+        t = on.listed[side, r]
+        on.sums[side, r] = on.sums[2, t]
+        on.sums[2, t] = 0.0
+    on.spans[side] = n
 
 
 @inlined
@@ -195,10 +225,12 @@ def sum_rows(edge: rt.Uint64, mark: rt.Uint32, on: rt.Arrays) -> None:
 class TermLines:
     """The lines of terms, by shape.
 
-    The shapes: an edge (u, v), a triangle (u, v, w), a vertex v of a row, and the row of an edge.
+    The shapes: an edge (u, v), a product of what u has and x has not by what v has and y has not, a triangle (u, v, w),
+    a vertex v of a row, and the row of an edge.
     """
 
     edges: list[str] = field(default_factory=list)
+    products: list[str] = field(default_factory=list)
     triangles: list[str] = field(default_factory=list)
     weights: list[str] = field(default_factory=list)
     closes: list[str] = field(default_factory=list)
@@ -232,6 +264,8 @@ class WalkRoutines:
         change = {"sign": rt.FLOAT64, "stamp": rt.UINT32}
         self.all: list[rt.Routine] = []
         self._edge = self._part("change_edge", {"u": rt.UINT32, "v": rt.UINT32, **change}, terms.edges)
+        four = {**dict.fromkeys("uxvy", rt.UINT32), "lost": rt.FLOAT64, "stamp": rt.UINT32}
+        self._product = self._part("change_product", four, terms.products)
         triangle = {"u": rt.UINT32, "v": rt.UINT32, "w": rt.UINT32, **change}
         self._triangle = self._part("change_triangle", triangle, terms.triangles)
         self._weigh = self._part("weigh", {"v": rt.UINT32}, terms.weights)
@@ -272,7 +306,7 @@ class WalkRoutines:
         if self._close is not None:
             line(f"{ROWS}[:, :] = 0.0", f"{TIGHT}[:] = False")
         with writer.block(f"for i in range(np.uint64(len({EDGES}))):"):
-            line(f"u, v = {EDGES}[i, 0], {EDGES}[i, 1]", *self._changes("u", "v", "1.0", "stamp"))
+            line(f"u, v = {EDGES}[i, 0], {EDGES}[i, 1]", *self._changes(["uv+"], "uuvv", "0.0", "stamp"))
             if self._triangle is not None or self._close is not None:
                 line("mark = np.uint32(mark + np.uint32(1))")
                 line(rt.call_by_name(graph.mark_neighbours, vertex="u", side="0"))
@@ -298,8 +332,7 @@ class WalkRoutines:
         line(f"stride = np.uint32({COMMON}.shape[1])")
         with writer.block("for _ in range(steps):"):
             self._propose(writer)
-            for u, v, sign in (("a", "b", "-1.0"), ("p", "q", "-1.0"), ("a", "q", "1.0"), ("p", "b", "1.0")):
-                line(*self._changes(u, v, sign, "mark"))
+            line(*self._changes(["ab-", "pq-", "aq+", "pb+"], "apqb", "1.0", "mark"))
             self._list_common(writer)
             self._change_triangles(writer, "b", ("a", 0), ("p", 1), "q")
             self._change_triangles(writer, "q", ("p", 1), ("a", 0), "b")
@@ -344,10 +377,21 @@ class WalkRoutines:
             writer.line(f"worse += {PRICES}[o] * ({after} - {before})")
         writer.line("likely = exp(min(700.0, -power * worse))")
 
-    def _changes(self, u: str, v: str, sign: str, stamp: str) -> list[str]:
-        if self._edge is None:
-            return []
-        return [rt.call_by_name(self._edge, u=one, v=other, sign=sign, stamp=stamp) for one, other in ((u, v), (v, u))]
+    def _changes(self, pairs: Sequence[str], ends: str, lost: str, stamp: str) -> list[str]:
+        """Change edges, each in both directions, with their signs.
+
+        Of products, (u − x) · (v − y) for the ends u, x, v and y has all that edges do.
+        """
+        made = []
+        if self._edge is not None:
+            for u, v, sign in pairs:
+                turned = ((u, v), (v, u))
+                made += [rt.call_by_name(self._edge, u=i, v=j, sign=f"{sign}1.0", stamp=stamp) for i, j in turned]
+        if self._product is not None:
+            for turned in (ends, ends[2:] + ends[:2]):
+                given = dict(zip("uxvy", turned, strict=True))
+                made.append(rt.call_by_name(self._product, **given, lost=lost, stamp=stamp))
+        return made
 
     def _list_common(self, writer: Writer) -> None:
         """List the neighbours of b and of q that are neighbours of a or p.
