@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from wpinq.engines.delta.compiled.adjacency import walk_routines as wr
 from wpinq.engines.delta.compiled.adjacency.decomposition import Decomposition, OutOfReach, norms_of
-from wpinq.engines.delta.compiled.formulas import Atom, Formula, Guard, MinMax, Norm, atoms_of
+from wpinq.engines.delta.compiled.formulas import Atom, Formula, Guard, MinMax, Norm, atoms_of, lookups_of
 from wpinq.engines.delta.compiled.routine import LANES, call_by_name, name, names_in
 from wpinq.engines.delta.compiled.steps import JoinStep, Step
 from wpinq.engines.delta.compiled.values import Rows, Writer
@@ -77,15 +77,12 @@ class FormulaWriter(Writer):
         The name of the index of each vertex variable. Names that differ are of vertices that do.
     ascending : str
         Vertices whose labels are known to be in this order.
-    summed : bool
-        Whether records stand for the sums of `sum_tags`, in which norms are.
     """
 
-    def __init__(
-        self, plan: Decomposition, registry: Registry, vertices: dict[int, str], ascending: str = "", summed: bool = False
-    ) -> None:
+    def __init__(self, plan: Decomposition, registry: Registry, vertices: dict[int, str], ascending: str = "") -> None:
         super().__init__(plan.dictionary)
-        self.summed, self.norms = summed, dict[str, list[str]]()
+        #: The vertex that is taken away from each, where records are sums of `sum_tags` with the norms in them.
+        self.others: dict[str, str] = {}
         self.memoizes = False
         self.plan, self.registry = plan, registry
         self.vertices = {variable: name(vertex) for variable, vertex in vertices.items()}
@@ -115,12 +112,18 @@ class FormulaWriter(Writer):
             number = self.registry.list_of(InvariantList(atom.step, columns[0]))
             vertex = self.vertices[atom.variables[columns[0]]]
             at, tag = self.name("k"), self.name("t")
-            twin, side = f"{wr.TWINS}[{vertex}]", len(self.slots)
+            twin = f"{wr.TWINS}[{vertex}]"
             span = f"{wr.PLACES}[{number}, {twin}], {wr.PLACES}[{number}, {twin} + ONE]"
             listed, weight = f"{wr.TAGS}[{at}]", f"{wr.AMOUNTS}[{at}]"
-            if self.summed:
-                self.norms[vertex] = []
+            if self.others:
+                side = len(self.slots)
                 span, listed, weight = f"{wr.SPANS}[{side}]", f"{wr.LISTED}[{side}, {at}]", f"{wr.SUMS}[{side}, {at}]"
+                given = {"side": f"np.uint64({side})", "number": str(number)}
+                norms = [each for each in lookups_of(formula) if isinstance(each, Norm)]
+                own = [self.registry.norms.index(n.step) for n in norms if n.variables == (atom.variables[columns[0]],)]
+                for of, end, sign in (("u", twin, "1.0"), ("x", f"{wr.TWINS}[{self.others.get(vertex)}]", "-lost")):
+                    given |= {of: end, f"of_{of}": " * ".join([sign, *(f"{wr.INVERSES}[{n}, {end}]" for n in own)])}
+                self.lines.insert(0, f"    {call_by_name(wr.sum_tags, **given)}")
             self.enter(f"for {at} in range({span}):")
             self.line(f"{tag} = np.int64({listed})")
             self.slots.append((number, tag))
@@ -176,9 +179,9 @@ class FormulaWriter(Writer):
             if condition in ("True", "False"):
                 return below if condition == "True" else "0.0"
             return self.bind(f"{below} if {condition} else 0.0", "w")
-        if self.summed and (isinstance(formula, MinMax) or formula.norm is None):
-            raise OutOfReach("no product")
         left, right = self.value(formula.left), self.value(formula.right)
+        if self.others and (isinstance(formula, MinMax) or formula.norm is None):
+            raise OutOfReach("no product")
         if isinstance(formula, MinMax):
             return self.bind(f"{'min' if formula.smaller else 'max'}({left}, {right})", "w")
         if "0.0" in (left, right):
@@ -205,21 +208,10 @@ class FormulaWriter(Writer):
     def _norm(self, norm: Norm) -> str:
         if len(norm.variables) != 1 or norm.variables[0] not in self.vertices:
             raise OutOfReach("a norm that is not of a vertex")
-        number, vertex = self.registry.norms.index(norm.step), self.vertices[norm.variables[0]]
-        if self.summed:
-            self.norms.setdefault(vertex, []).append(f"{wr.INVERSES}[{number}")
+        if self.others:
             return "1.0"
-        return self.bind(f"{wr.INVERSES}[{number}, {wr.TWINS}[{vertex}]]", "n")
-
-    def sum_tags(self, others: dict[str, str]) -> list[str]:
-        """The lines that sum the records of each vertex, less those of another."""
-        made = []
-        for side, ((number, _), (vertex, norms)) in enumerate(zip(self.slots, self.norms.items(), strict=True)):
-            first, second = (f"{wr.TWINS}[{each}]" for each in (vertex, others[vertex]))
-            factor, less = (" * ".join([one, *(f"{each}, {of}]" for each in norms)]) for one, of in (("1.0", first), ("-lost", second)))
-            given = {"side": f"np.uint64({side})", "number": str(number), "first": first, "second": second}
-            made.append(f"    {call_by_name(wr.sum_tags, **given, factor=factor, less=less)}")
-        return made
+        number = self.registry.norms.index(norm.step)
+        return self.bind(f"{wr.INVERSES}[{number}, {wr.TWINS}[{self.vertices[norm.variables[0]]}]]", "n")
 
 
 def depends_on(lines: list[str], vertices: str) -> bool:

@@ -84,24 +84,22 @@ class WalkCode:
             for names in ["uv"] if edge else permutations("uvw"):
                 vertices = dict(zip(term.vertices, names, strict=True))
                 try:
-                    self.terms.products += self._emitted(plan, vertices, number, term.summand, summed=True)
+                    self.terms.products += self._emitted(plan, vertices, number, term.summand, "xy")
                 except dc.OutOfReach:
                     lines += self._emitted(plan, vertices, number, term.summand)
 
     def _emitted(
-        self, plan: dc.Decomposition, vertices: dict[int, str], target: int, each: dc.Summand, summed: bool = False
+        self, plan: dc.Decomposition, vertices: dict[int, str], target: int, each: dc.Summand, others: str = ""
     ) -> list[str]:
-        """The lines that add one record's value to the output.
-
-        OutOfReach where records are to be `summed` and the value is no product of one of each end of an edge.
-        """
-        writer, value = self._evaluated(plan, vertices, each, summed=summed)
-        records = sum(plan.is_invariant(atom) for atom in atoms_of(each.formula))
-        if summed and ({*vertices.values()} != {"u", "v"} or fc.depends_on([*writer.lines, value], "uv") or (records, len(writer.norms)) != (2, 2)):
-            raise dc.OutOfReach("no product")
+        """The lines that add a record's value; with others, of a product of differences."""
+        writer, value = self._evaluated(plan, vertices, each, others=others)
+        both = {*map(rt.name, vertices.values())} <= {*rt.names_in(*writer.lines[:2])}
+        both &= sum(map(plan.is_invariant, atoms_of(each.formula))) == 2
+        if others and (not both or fc.depends_on([*writer.lines[2:], value], "uv")):
+            raise dc.OutOfReach("no product of a record of each end")
         probe = writer.beside()
         emission, place = self.emission(writer, target, 0, probe.lines, each.words(probe, writer.words))
-        amount = ("" if summed else "sign * ") + _scaled(each.share, value)
+        amount = ("" if others else "sign * ") + _scaled(each.share, value)
         if self.emissions[emission].lists:
             # unsigned: no place is counted from the end. No call: numba counts references to the arrays of each
             writer.line(f"o = np.uint64({wr.MAPS}[np.uint64({place})])")
@@ -112,14 +110,14 @@ class WalkCode:
         else:
             self.constants.append(emission)
             writer.line(f"{wr.ACC}[{len(self.constants) - 1}] += {amount}")
-        others = {rt.name(one): rt.name(other) for one, other in ("ux", "vy")}
-        return (writer.sum_tags(others) if summed else []) + writer.close()
+        return writer.close()
 
     def _evaluated(
-        self, plan: dc.Decomposition, vertices: dict[int, str], each: dc.Summand, ascending: str = "", summed: bool = False
+        self, plan: dc.Decomposition, vertices: dict[int, str], each: dc.Summand, ascending: str = "", others: str = ""
     ) -> tuple[fc.FormulaWriter, str]:
         fc.note_norms(plan, self.registry, each.formula)
-        writer = fc.FormulaWriter(plan, self.registry, vertices, ascending, summed)
+        writer = fc.FormulaWriter(plan, self.registry, vertices, ascending)
+        writer.others = dict(zip(map(rt.name, "uv"), map(rt.name, others), strict=False))
         writer.open(each.formula)
         return writer, writer.value(each.formula)
 

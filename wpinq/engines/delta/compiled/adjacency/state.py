@@ -330,7 +330,7 @@ class NeighbourWalk:
 
     def run(self, seeds: NDArray[np.uint64], tallies: Integers, steps: int, power: float, closing: float) -> None:
         """Run steps of the walk, so many at a time as there are marks for."""
-        most = MARKS // self._held["common"].shape[1] - 1
+        most = MARKS // (2 * self._held["common"].shape[1]) - 1
         for start in range(0, steps, most):
             done = {"seeds": seeds, "tallies": tallies, "steps": min(most, steps - start)}
             self._call("walk", **done, power=power, closing=closing)
