@@ -115,10 +115,7 @@ def tighten(edge: rt.Uint64, tight_now: rt.Boolean, on: rt.Arrays) -> None:
 
 @inlined
 def is_tight(edge: rt.Uint64, on: rt.Arrays) -> rt.Boolean:
-    """Whether a swap can bring the row of an edge to its bound.
-
-    If not, the row counts for what is added to it.
-    """
+    """Whether a swap can bring the row of an edge to its bound; if not, it counts as it is."""
     beyond = False
     for r in range(on.rows.shape[1]):
         beyond |= on.rows[edge, r] > on.limits[r]
@@ -188,10 +185,7 @@ def change_rows(ends: FourVertices, side: rt.Uint64, kept: rt.Boolean, mark: rt.
 
 @fixed
 def sum_rows(edge: rt.Uint64, mark: rt.Uint32, on: rt.Arrays) -> None:
-    """Sum the row of an edge over the common neighbours of its ends.
-
-    The neighbours of its first end are marked.
-    """
+    """Sum the row of an edge over common neighbours: those of its first end are marked."""
     v = on.edges[edge, 1]
     for k in range(on.starts[v], on.starts[v + ONE]):
         w = on.neighbours[k]
@@ -311,7 +305,9 @@ class WalkRoutines:
         with writer.block("for _ in range(steps):"):
             self._propose(writer)
             line(*self._changes("apqb", "1.0", "mark"))
-            self._list_common(writer)
+            # all is lost or won at the neighbours of b and q that are neighbours of a or p
+            listed = [rt.call_by_name(graph.list_common, vertex=v, side=f"np.uint64({n})") for n, v in enumerate("bq")]
+            writer.when("closing > 0.0" if self._triangle is None and self._close is None else "True", *listed)
             self._change_triangles(writer, "b", "a", "p", "q")
             self._change_triangles(writer, "q", "p", "a", "b")
             self._change_rows(writer)
@@ -359,11 +355,6 @@ class WalkRoutines:
         """Change edges in both directions: (u − x) · (v − y), for the ends u, x, v and y."""
         ways = [dict(zip("uxvy", way, strict=True)) for way in (ends, ends[2:] + ends[:2])]
         return [rt.call_by_name(self._edges, **way, lost=lost, stamp=stamp) for way in ways if self._edges is not None]
-
-    def _list_common(self, writer: Writer) -> None:
-        """List the neighbours of b and q that are of a or p: all is lost or won at these."""
-        listed = [rt.call_by_name(graph.list_common, vertex=v, side=f"np.uint64({n})") for n, v in enumerate("bq")]
-        writer.when("closing > 0.0" if self._triangle is None and self._close is None else "True", *listed)
 
     def _change_triangles(self, writer: Writer, near: str, lost: str, won: str, other: str) -> None:
         """Change the triangles at common neighbours of the pairs that a vertex loses and wins."""
