@@ -130,12 +130,12 @@ def _as_word(typing: Any, number: Any) -> Any:
 def _fetch(typing: Any, rows: Any, at: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        width = builder.extract_value(array.shape, 1) if signature.args[0].ndim > 1 else ir.Constant(ir.IntType(64), 1)
-        place = builder.gep(array.data, [builder.mul(arguments[1], width)])
         word, address = ir.IntType(32), ir.IntType(8).as_pointer()
+        distance = builder.mul(arguments[1], builder.extract_value(array.strides, 0))
+        place = builder.gep(builder.bitcast(array.data, address), [distance])
         kind = ir.FunctionType(ir.VoidType(), (address, word, word, word))
         prefetch = builder.module.declare_intrinsic("llvm.prefetch", (address,), kind)
-        builder.call(prefetch, (builder.bitcast(place, address), word(1), word(3), word(1)))
+        builder.call(prefetch, (place, word(1), word(3), word(1)))
         return context.get_dummy_value()
 
     return types.void(rows, types.uint64), generate

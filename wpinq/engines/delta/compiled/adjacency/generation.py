@@ -94,8 +94,8 @@ class WalkCode:
         """The lines that add a record's value; with others, of a product of differences."""
         writer, value = self._evaluated(plan, vertices, each, others=others)
         both = {*map(rt.name, vertices.values())} <= {*rt.names_in(*writer.lines[:2])}
-        both &= sum(map(plan.is_invariant, atoms_of(each.formula))) == 2
-        if others and (not both or fc.depends_on([*writer.lines[2:], value], "uv")):
+        single = sum(map(plan.is_invariant, atoms_of(each.formula))) == 2
+        if others and not (both and single and not fc.depends_on([*writer.lines[2:], value], "uv")):
             raise dc.OutOfReach("no product of a record of each end")
         probe = writer.beside()
         emission, place = self.emission(writer, target, 0, probe.lines, each.words(probe, writer.words))

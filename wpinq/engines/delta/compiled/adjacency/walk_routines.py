@@ -253,7 +253,9 @@ class WalkRoutines:
             each = [f"for n in range(len({WEIGHTS})):", f"    {called}"]
             self._entry("weigh_vertices", {}, lambda writer: writer.line(*each))
         self._entry("evaluate", {}, self._evaluate)
-        self._entry("measure_losses", {"losses": rt.FLOAT64S}, self._measure_losses)
+        loss_of = rt.call(loss, f"{CURRENT}[o] - {GOALS}[o]", f"{WIDTHS}[o]")
+        losses = ["for o in range(len(losses)):", f"    losses[o] = {loss_of}"]
+        self._entry("measure_losses", {"losses": rt.FLOAT64S}, lambda writer: writer.line(*losses))
         given = {"seeds": rt.UINT64S, "tallies": rt.INT64S, "steps": rt.INT64}
         given |= {"power": rt.FLOAT64, "closing": rt.FLOAT64}
         self._entry("walk", given, self._walk)
@@ -269,10 +271,6 @@ class WalkRoutines:
         write(writer)
         self.all.append(routine(spelling, given, writer.lines, entry=True))
 
-    def _measure_losses(self, writer: Writer) -> None:
-        measured = rt.call(loss, f"{CURRENT}[o] - {GOALS}[o]", f"{WIDTHS}[o]")
-        writer.line("for o in range(len(losses)):", f"    losses[o] = {measured}")
-
     def _evaluate(self, writer: Writer) -> None:
         line = writer.line
         line("stamp, mark = np.uint32(1), np.uint32(0)", f"{MARKS}[:, :] = 0", f"{STAMPS}[:] = 0")
@@ -282,13 +280,13 @@ class WalkRoutines:
         with writer.block(f"for i in range(np.uint64(len({EDGES}))):"):
             line(f"u, v = {EDGES}[i, 0], {EDGES}[i, 1]", *self._changes("uuvv", "0.0", "stamp"))
             if self._triangle is not None or self._close is not None:
-                line("mark = np.uint32(mark + np.uint32(1))")
-                line(rt.call_by_name(graph.mark_neighbours, vertex="u", side="0"))
+                line("mark = np.uint32(mark + ONE)", rt.call_by_name(graph.mark_neighbours, vertex="u", side="0"))
             if self._triangle is not None:
                 with writer.block(f"for k in range({STARTS}[v], {STARTS}[v + ONE]):"):
                     line(f"w = {NEIGHBOURS}[k]")
-                    called = rt.call_by_name(self._triangle, sign="1.0")
-                    writer.when(f"{MARKS}[w, 0] == mark and w > u and w > v", called)
+                    writer.when(
+                        f"{MARKS}[w, 0] == mark and w > u and w > v", rt.call_by_name(self._triangle, sign="1.0")
+                    )
             if self._close is not None:
                 line(rt.call_by_name(sum_rows, edge="i"))
                 writer.when(rt.call_by_name(is_tight, edge="i"), rt.call_by_name(tighten, edge="i", tight_now="True"))
@@ -300,8 +298,8 @@ class WalkRoutines:
     def _walk(self, writer: Writer) -> None:
         line = writer.line
         line("evaluated = accepted = 0", "mark = np.uint32(0)", f"{MARKS}[:, :] = 0", f"{STAMPS}[:] = 0")
-        line(f"most = {rt.call_by_name(graph.most_chances)}", f"stride = np.uint32(2 * {COMMON}.shape[1])")
-        line(*([] if self._close is None else [f"{ASIDE}[:] = 0"]))
+        aside = [] if self._close is None else [f"{ASIDE}[:] = 0"]
+        line(f"most = {rt.call_by_name(graph.most_chances)}", f"stride = np.uint32(2 * {COMMON}.shape[1])", *aside)
         with writer.block("for _ in range(steps):"):
             self._propose(writer)
             line(*self._changes("apqb", "1.0", "mark"))
@@ -311,9 +309,8 @@ class WalkRoutines:
             self._change_triangles(writer, "b", "a", "p", "q")
             self._change_triangles(writer, "q", "p", "a", "b")
             self._change_rows(writer)
-            line(rt.call_by_name(settle_sums, stamp="mark"), "evaluated += 1")
+            line(rt.call_by_name(settle_sums, stamp="mark"), "evaluated += 1", f"level = {rt.call_by_name(rt.draw)}")
             self._judge(writer)
-            line(f"level = {rt.call_by_name(rt.draw)}")
             # most exchanges are refused whatever the chances, so these are computed where they decide
             ratio = rt.call_by_name(graph.chances)
             writer.when("closing > 0.0", f"likely = likely * {ratio} if level < likely * most else 0.0")
