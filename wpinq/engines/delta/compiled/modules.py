@@ -130,11 +130,12 @@ def _as_word(typing: Any, number: Any) -> Any:
 def _fetch(typing: Any, rows: Any, at: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        place = builder.gep(array.data, [builder.mul(arguments[1], builder.extract_value(array.shape, 1))])
         word, address = ir.IntType(32), ir.IntType(8).as_pointer()
+        distance = builder.mul(arguments[1], builder.extract_value(array.strides, 0))
+        place = builder.gep(builder.bitcast(array.data, address), [distance])
         kind = ir.FunctionType(ir.VoidType(), (address, word, word, word))
         prefetch = builder.module.declare_intrinsic("llvm.prefetch", (address,), kind)
-        builder.call(prefetch, (builder.bitcast(place, address), word(1), word(3), word(1)))
+        builder.call(prefetch, (place, word(1), word(3), word(1)))
         return context.get_dummy_value()
 
     return types.void(rows, types.uint64), generate
@@ -155,7 +156,7 @@ load: Callable[[Any, int], int] = intrinsic(_load)
 save: Callable[[Any, int, int], None] = intrinsic(_save)
 as_float: Callable[[int], float] = intrinsic(_as_float)
 as_word: Callable[[float], int] = intrinsic(_as_word)
-#: Has the processor fetch a row that will be wanted soon; it goes on meanwhile.
+#: Has the processor fetch a row, or an entry, that will be wanted soon; it goes on meanwhile.
 fetch: Callable[[Any, Any], None] = intrinsic(_fetch)
 add_fits = _fits("sadd_with_overflow")
 subtract_fits = _fits("ssub_with_overflow")

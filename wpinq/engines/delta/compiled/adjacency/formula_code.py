@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from wpinq.engines.delta.compiled.adjacency import walk_routines as wr
 from wpinq.engines.delta.compiled.adjacency.decomposition import Decomposition, OutOfReach, norms_of
-from wpinq.engines.delta.compiled.formulas import Atom, Formula, Guard, MinMax, Norm, atoms_of
-from wpinq.engines.delta.compiled.routine import LANES, name, names_in
+from wpinq.engines.delta.compiled.formulas import Atom, Formula, Guard, MinMax, Norm, atoms_of, lookups_of
+from wpinq.engines.delta.compiled.routine import LANES, call_by_name, name, names_in
 from wpinq.engines.delta.compiled.steps import JoinStep, Step
 from wpinq.engines.delta.compiled.values import Rows, Writer
 from wpinq.runtime.arrays import Integers
@@ -81,6 +81,8 @@ class FormulaWriter(Writer):
 
     def __init__(self, plan: Decomposition, registry: Registry, vertices: dict[int, str], ascending: str = "") -> None:
         super().__init__(plan.dictionary)
+        #: The vertex that is taken away from each, where records are sums of `sum_tags` with the norms in them.
+        self.others: dict[str, str] = {}
         self.memoizes = False
         self.plan, self.registry = plan, registry
         self.vertices = {variable: name(vertex) for variable, vertex in vertices.items()}
@@ -111,10 +113,21 @@ class FormulaWriter(Writer):
             vertex = self.vertices[atom.variables[columns[0]]]
             at, tag = self.name("k"), self.name("t")
             twin = f"{wr.TWINS}[{vertex}]"
-            self.enter(f"for {at} in range({wr.PLACES}[{number}, {twin}], {wr.PLACES}[{number}, {twin} + ONE]):")
-            self.line(f"{tag} = np.int64({wr.TAGS}[{at}])")
+            span = f"{wr.PLACES}[{number}, {twin}], {wr.PLACES}[{number}, {twin} + ONE]"
+            listed, weight = f"{wr.TAGS}[{at}]", f"{wr.AMOUNTS}[{at}]"
+            if self.others:
+                side = len(self.slots)
+                span, listed, weight = f"{wr.SPANS}[{side}]", f"{wr.LISTED}[{side}, {at}]", f"{wr.SUMS}[{side}, {at}]"
+                given = {"side": f"np.uint64({side})", "number": str(number)}
+                norms = [each for each in lookups_of(formula) if isinstance(each, Norm)]
+                own = [self.registry.norms.index(n.step) for n in norms if n.variables == (atom.variables[columns[0]],)]
+                for of, end, sign in (("u", twin, "1.0"), ("x", f"{wr.TWINS}[{self.others.get(vertex)}]", "-lost")):
+                    given |= {of: end, f"of_{of}": " * ".join([sign, *(f"{wr.INVERSES}[{n}, {end}]" for n in own)])}
+                self.lines.insert(0, f"    {call_by_name(wr.sum_tags, **given)}")
+            self.enter(f"for {at} in range({span}):")
+            self.line(f"{tag} = np.int64({listed})")
             self.slots.append((number, tag))
-            self.weights[atom] = self.bind(f"{wr.AMOUNTS}[{at}]", "w")
+            self.weights[atom] = self.bind(weight, "w")
             others = [v for i, v in enumerate(atom.variables) if i != columns[0]]
             if any(variable in self.words for variable in others):
                 raise OutOfReach("invariant records that share a tag")
@@ -167,6 +180,8 @@ class FormulaWriter(Writer):
                 return below if condition == "True" else "0.0"
             return self.bind(f"{below} if {condition} else 0.0", "w")
         left, right = self.value(formula.left), self.value(formula.right)
+        if self.others and (isinstance(formula, MinMax) or formula.norm is None):
+            raise OutOfReach("no product")
         if isinstance(formula, MinMax):
             return self.bind(f"{'min' if formula.smaller else 'max'}({left}, {right})", "w")
         if "0.0" in (left, right):
@@ -193,6 +208,8 @@ class FormulaWriter(Writer):
     def _norm(self, norm: Norm) -> str:
         if len(norm.variables) != 1 or norm.variables[0] not in self.vertices:
             raise OutOfReach("a norm that is not of a vertex")
+        if self.others:
+            return "1.0"
         number = self.registry.norms.index(norm.step)
         return self.bind(f"{wr.INVERSES}[{number}, {wr.TWINS}[{self.vertices[norm.variables[0]]}]]", "n")
 

@@ -82,14 +82,24 @@ class WalkCode:
             edge = len(term.vertices) == 2
             lines = self.terms.edges if edge else self.terms.triangles
             for names in ["uv"] if edge else permutations("uvw"):
-                lines += self._emitted(plan, dict(zip(term.vertices, names, strict=True)), number, term.summand)
+                vertices = dict(zip(term.vertices, names, strict=True))
+                try:
+                    self.terms.products += self._emitted(plan, vertices, number, term.summand, "xy")
+                except dc.OutOfReach:
+                    lines += self._emitted(plan, vertices, number, term.summand)
 
-    def _emitted(self, plan: dc.Decomposition, vertices: dict[int, str], target: int, each: dc.Summand) -> list[str]:
-        """The lines that add one record's value to the output."""
-        writer, value = self._evaluated(plan, vertices, each)
+    def _emitted(
+        self, plan: dc.Decomposition, vertices: dict[int, str], target: int, each: dc.Summand, others: str = ""
+    ) -> list[str]:
+        """The lines that add a record's value; with others, of a product of differences."""
+        writer, value = self._evaluated(plan, vertices, each, others=others)
+        both = {*map(rt.name, vertices.values())} <= {*rt.names_in(*writer.lines[:2])}
+        single = sum(map(plan.is_invariant, atoms_of(each.formula))) == 2
+        if others and not (both and single and not fc.depends_on([*writer.lines[2:], value], "uv")):
+            raise dc.OutOfReach("no product of a record of each end")
         probe = writer.beside()
         emission, place = self.emission(writer, target, 0, probe.lines, each.words(probe, writer.words))
-        amount = f"sign * {_scaled(each.share, value)}"
+        amount = ("" if others else "sign * ") + _scaled(each.share, value)
         if self.emissions[emission].lists:
             # unsigned: no place is counted from the end. No call: numba counts references to the arrays of each
             writer.line(f"o = np.uint64({wr.MAPS}[np.uint64({place})])")
@@ -103,10 +113,11 @@ class WalkCode:
         return writer.close()
 
     def _evaluated(
-        self, plan: dc.Decomposition, vertices: dict[int, str], each: dc.Summand, ascending: str = ""
+        self, plan: dc.Decomposition, vertices: dict[int, str], each: dc.Summand, ascending: str = "", others: str = ""
     ) -> tuple[fc.FormulaWriter, str]:
         fc.note_norms(plan, self.registry, each.formula)
         writer = fc.FormulaWriter(plan, self.registry, vertices, ascending)
+        writer.others = dict(zip(map(rt.name, "uv"), map(rt.name, others), strict=False))
         writer.open(each.formula)
         return writer, writer.value(each.formula)
 

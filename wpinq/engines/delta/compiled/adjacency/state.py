@@ -67,6 +67,9 @@ class NeighbourWalk:
         self._invariant = self._invariant_rows(columns)
         self._tags = TagLists(code.registry.lists, self._invariant, self._labels)
         self._held |= self._tags.arrays
+        longest = 2 * max(map(len, self._tags.words), default=0) + 1
+        self._held |= {"sums": apart(np.zeros((3, longest))), "listed": apart(np.zeros((2, longest), dtype=np.uint64))}
+        self._held["spans"] = apart(np.zeros(2, dtype=np.uint64))
         self._module: ModuleType = import_module(code.text)
         self._compute_norms()
         self._lay_out_rows()
@@ -327,7 +330,7 @@ class NeighbourWalk:
 
     def run(self, seeds: NDArray[np.uint64], tallies: Integers, steps: int, power: float, closing: float) -> None:
         """Run steps of the walk, so many at a time as there are marks for."""
-        most = MARKS // self._held["common"].shape[1] - 1
+        most = MARKS // (2 * self._held["common"].shape[1]) - 1
         for start in range(0, steps, most):
             done = {"seeds": seeds, "tallies": tallies, "steps": min(most, steps - start)}
             self._call("walk", **done, power=power, closing=closing)

@@ -33,6 +33,8 @@ if typing.TYPE_CHECKING:
 LABELS, PLACES, TAGS = rt.arrays(labels=rt.INT64_ROWS, places=rt.UINT64_ROWS, tags=rt.UINT32S)
 AMOUNTS, SIZES, WORDS = rt.arrays(amounts=rt.FLOAT64S, sizes=rt.INT64S, words=rt.INT64_ROWS)
 INVERSES, TWINS = rt.arrays(inverses=rt.FLOAT64_ROWS, twins=rt.UINT32S)
+# of two vertices each: the tags of their records, so many, the sums by place among them, and in the last row by tag
+SUMS, LISTED, SPANS = rt.arrays(sums=rt.FLOAT64_ROWS, listed=rt.UINT64_ROWS, spans=rt.UINT64S)
 # the rows of edges, and what vertices add to them
 ROWS, FRESH, SPARE = rt.arrays(rows=rt.FLOAT64_ROWS, fresh=rt.FLOAT64_ROWS, spare=rt.FLOAT64_ROWS)
 WEIGHTS, SHARES, ROW_STARTS = rt.arrays(weights=rt.FLOAT64_ROWS, shares=rt.FLOAT64_ROWS, row_starts=rt.INT64S)
@@ -66,27 +68,40 @@ def settle_sums(stamp: rt.Uint32, on: rt.Arrays) -> None:
 
 
 @inlined
+def sum_tags(
+    side: rt.Uint64, number: rt.Int64, u: rt.Uint32, x: rt.Uint32, of_u: rt.Float64, of_x: rt.Float64, on: rt.Arrays
+) -> None:
+    """Sum the records of u and x by tag; one that is listed twice has 0 at its second place."""
+    n = np.uint64(0)
+    for vertex, share in ((u, of_u), (x, of_x)):
+        for k in range(on.places[number, vertex], on.places[number, vertex + ONE]):
+            t = np.uint64(on.tags[k])
+            on.listed[side, n] = t
+            n += np.uint64(on.sums[2, t] == 0.0)
+            on.sums[2, t] += share * on.amounts[k]
+    for r in range(n):
+        t = on.listed[side, r]
+        on.sums[side, r] = on.sums[2, t]
+        on.sums[2, t] = 0.0
+    on.spans[side] = n
+
+
+@inlined
 def mark_places(vertex: rt.Uint32, side: rt.Int64, mark: rt.Uint32, on: rt.Arrays) -> None:
-    """Mark the neighbours of a vertex, with the place of each in its list above the mark."""
+    """Mark the neighbours of a vertex, with twice the place of each, and 1 if it is tight."""
     first = on.starts[vertex]
     for k in range(first, on.starts[vertex + ONE]):
-        on.marks[on.neighbours[k], side] = np.uint64(mark) + (np.uint64(k) - first)
+        on.marks[on.neighbours[k], side] = np.uint64(mark) + np.uint64(on.tight[k]) + 2 * (np.uint64(k) - first)
 
 
 @inlined
-def copy_row(source: rt.Float64Rows, m: rt.Uint64, target: rt.Float64Rows, n: rt.Uint64) -> None:
-    """Copy a row, block by block: loops of one length are no loops once they are compiled."""
+def add_row(
+    source: rt.Float64Rows, m: rt.Uint64, target: rt.Float64Rows, n: rt.Uint64, sign: rt.Float64, rest: rt.Float64
+) -> None:
+    """Add a row to `rest` of another, in blocks: compiled loops of one length are no loops."""
     for r in range(np.uint64(0), np.uint64(source.shape[1]), LANES):
         for s in range(LANES):
-            target[n, r + s] = source[m, r + s]
-
-
-@inlined
-def add_row(source: rt.Float64Rows, m: rt.Uint64, target: rt.Float64Rows, n: rt.Uint64, sign: rt.Float64) -> None:
-    """Add a row to another, or take it away."""
-    for r in range(np.uint64(0), np.uint64(source.shape[1]), LANES):
-        for s in range(LANES):
-            target[n, r + s] += sign * source[m, r + s]
+            target[n, r + s] = rest * target[n, r + s] + sign * source[m, r + s]
 
 
 @fixed
@@ -100,10 +115,7 @@ def tighten(edge: rt.Uint64, tight_now: rt.Boolean, on: rt.Arrays) -> None:
 
 @inlined
 def is_tight(edge: rt.Uint64, on: rt.Arrays) -> rt.Boolean:
-    """Whether a swap can bring the row of an edge to its bound.
-
-    If not, the row counts for what is added to it.
-    """
+    """Whether a swap can bring the row of an edge to its bound; if not, it counts as it is."""
     beyond = False
     for r in range(on.rows.shape[1]):
         beyond |= on.rows[edge, r] > on.limits[r]
@@ -121,9 +133,9 @@ def change_row(
     edge, n = np.uint64(on.ids[k]), np.uint64(on.counts[1])
     if not kept and on.aside[edge] != mark:
         on.aside[edge], on.held_edges[n] = mark, edge
-        copy_row(on.rows, edge, on.spare, n)
+        add_row(on.rows, edge, on.spare, n, 1.0, 0.0)
         on.counts[1] += 1
-    add_row(on.weights, np.uint64(on.twins[vertex]), on.rows, edge, sign)
+    add_row(on.weights, np.uint64(on.twins[vertex]), on.rows, edge, sign, 1.0)
     if kept and is_tight(edge, on) != on.tight[k]:
         tighten(edge, not on.tight[k], on)
 
@@ -148,44 +160,37 @@ def change_rows(ends: FourVertices, side: rt.Uint64, kept: rt.Boolean, mark: rt.
         for marked, far in ((side, lost), (won_side, won)):
             at = on.marks[on.neighbours[k], marked]
             if at >= mark:
-                fetch(on.rows, np.uint64(on.ids[on.starts[far] + at - mark]))
+                fetch(on.rows, np.uint64(on.ids[on.starts[far] + (at - mark >> ONE)]))
     for listed in range(on.common[side, 0]):
         k = on.common[side, listed + ONE]
         w = on.neighbours[k]
         loses = on.marks[w, side] >= mark
         gains = on.marks[w, won_side] >= mark and w != lost and w != other
-        exact = kept or on.tight[k]
-        if loses:
-            exact |= on.tight[on.starts[lost] + on.marks[w, side] - mark]
-        if gains:
-            exact |= on.tight[on.starts[won] + on.marks[w, won_side] - mark]
-            if not kept:
-                add_row(on.weights, np.uint64(on.twins[w]), on.fresh, won_side, 1.0)
-        if not exact:
+        if gains and not kept:
+            add_row(on.weights, np.uint64(on.twins[w]), on.fresh, won_side, 1.0, 1.0)
+        exact = kept or on.tight[k] or (loses and on.marks[w, side] - mark & ONE)
+        if not (exact or (gains and on.marks[w, won_side] - mark & ONE)):
             losses += np.float64(loses)
             wins += np.float64(gains)
             continue
         if loses:
             change_row(k, lost, -1.0, kept, mark, on)
-            change_row(on.starts[lost] + on.marks[w, side] - mark, near, -1.0, kept, mark, on)
+            change_row(on.starts[lost] + (on.marks[w, side] - mark >> ONE), near, -1.0, kept, mark, on)
         if gains:
             change_row(k, won, 1.0, kept, mark, on)
-            change_row(on.starts[won] + on.marks[w, won_side] - mark, near, 1.0, kept, mark, on)
+            change_row(on.starts[won] + (on.marks[w, won_side] - mark >> ONE), near, 1.0, kept, mark, on)
     for vertex, number in ((near, wins - losses), (won, wins), (lost, -losses)):
-        add_row(on.weights, np.uint64(on.twins[vertex]), on.fresh, ONE + ONE, number)
+        add_row(on.weights, np.uint64(on.twins[vertex]), on.fresh, ONE + ONE, number, 1.0)
 
 
 @fixed
 def sum_rows(edge: rt.Uint64, mark: rt.Uint32, on: rt.Arrays) -> None:
-    """Sum the row of an edge over the common neighbours of its ends.
-
-    The neighbours of its first end are marked.
-    """
+    """Sum the row of an edge over common neighbours: those of its first end are marked."""
     v = on.edges[edge, 1]
     for k in range(on.starts[v], on.starts[v + ONE]):
         w = on.neighbours[k]
         if on.marks[w, 0] == mark:
-            add_row(on.weights, np.uint64(on.twins[w]), on.rows, edge, 1.0)
+            add_row(on.weights, np.uint64(on.twins[w]), on.rows, edge, 1.0, 1.0)
 
 
 # --- the routines around the terms ------------------------------------------------------------------------------------
@@ -195,10 +200,11 @@ def sum_rows(edge: rt.Uint64, mark: rt.Uint32, on: rt.Arrays) -> None:
 class TermLines:
     """The lines of terms, by shape.
 
-    The shapes: an edge (u, v), a triangle (u, v, w), a vertex v of a row, and the row of an edge.
+    The shapes: an edge (u, v), products of (u − x) and (v − y), a triangle (u, v, w), a vertex v of a row, and a row.
     """
 
     edges: list[str] = field(default_factory=list)
+    products: list[str] = field(default_factory=list)
     triangles: list[str] = field(default_factory=list)
     weights: list[str] = field(default_factory=list)
     closes: list[str] = field(default_factory=list)
@@ -231,7 +237,11 @@ class WalkRoutines:
     def __init__(self, terms: TermLines) -> None:
         change = {"sign": rt.FLOAT64, "stamp": rt.UINT32}
         self.all: list[rt.Routine] = []
-        self._edge = self._part("change_edge", {"u": rt.UINT32, "v": rt.UINT32, **change}, terms.edges)
+        edge = self._part("change_edge", {"u": rt.UINT32, "v": rt.UINT32, **change}, terms.edges)
+        signs = {"uv": "1.0", "uy": "-lost", "xv": "-lost", "xy": "lost"}.items() if edge is not None else ()
+        each = [f"    {rt.call_by_name(edge, u=u, v=v, sign=sign)}" for (u, v), sign in signs if edge is not None]
+        four = {**dict.fromkeys("uxvy", rt.UINT32), "lost": rt.FLOAT64, "stamp": rt.UINT32}
+        self._edges = self._part("change_edges", four, terms.products + each)
         triangle = {"u": rt.UINT32, "v": rt.UINT32, "w": rt.UINT32, **change}
         self._triangle = self._part("change_triangle", triangle, terms.triangles)
         self._weigh = self._part("weigh", {"v": rt.UINT32}, terms.weights)
@@ -239,9 +249,13 @@ class WalkRoutines:
         each = ["    for e in range(first, first + count):", *(f"    {line}" for line in terms.closes)]
         self._close = self._part("close", several, each if terms.closes else [])
         if self._weigh is not None:
-            self._entry("weigh_vertices", {}, self._weigh_vertices)
+            called = rt.call_by_name(self._weigh, v="np.uint32(n)")
+            each = [f"for n in range(len({WEIGHTS})):", f"    {called}"]
+            self._entry("weigh_vertices", {}, lambda writer: writer.line(*each))
         self._entry("evaluate", {}, self._evaluate)
-        self._entry("measure_losses", {"losses": rt.FLOAT64S}, self._measure_losses)
+        loss_of = rt.call(loss, f"{CURRENT}[o] - {GOALS}[o]", f"{WIDTHS}[o]")
+        losses = ["for o in range(len(losses)):", f"    losses[o] = {loss_of}"]
+        self._entry("measure_losses", {"losses": rt.FLOAT64S}, lambda writer: writer.line(*losses))
         given = {"seeds": rt.UINT64S, "tallies": rt.INT64S, "steps": rt.INT64}
         given |= {"power": rt.FLOAT64, "closing": rt.FLOAT64}
         self._entry("walk", given, self._walk)
@@ -257,14 +271,6 @@ class WalkRoutines:
         write(writer)
         self.all.append(routine(spelling, given, writer.lines, entry=True))
 
-    def _weigh_vertices(self, writer: Writer) -> None:
-        assert self._weigh is not None
-        writer.line(f"for n in range(len({WEIGHTS})):", f"    {rt.call_by_name(self._weigh, v='np.uint32(n)')}")
-
-    def _measure_losses(self, writer: Writer) -> None:
-        measured = rt.call(loss, f"{CURRENT}[o] - {GOALS}[o]", f"{WIDTHS}[o]")
-        writer.line("for o in range(len(losses)):", f"    losses[o] = {measured}")
-
     def _evaluate(self, writer: Writer) -> None:
         line = writer.line
         line("stamp, mark = np.uint32(1), np.uint32(0)", f"{MARKS}[:, :] = 0", f"{STAMPS}[:] = 0")
@@ -272,15 +278,15 @@ class WalkRoutines:
         if self._close is not None:
             line(f"{ROWS}[:, :] = 0.0", f"{TIGHT}[:] = False")
         with writer.block(f"for i in range(np.uint64(len({EDGES}))):"):
-            line(f"u, v = {EDGES}[i, 0], {EDGES}[i, 1]", *self._changes("u", "v", "1.0", "stamp"))
+            line(f"u, v = {EDGES}[i, 0], {EDGES}[i, 1]", *self._changes("uuvv", "0.0", "stamp"))
             if self._triangle is not None or self._close is not None:
-                line("mark = np.uint32(mark + np.uint32(1))")
-                line(rt.call_by_name(graph.mark_neighbours, vertex="u", side="0"))
+                line("mark = np.uint32(mark + ONE)", rt.call_by_name(graph.mark_neighbours, vertex="u", side="0"))
             if self._triangle is not None:
                 with writer.block(f"for k in range({STARTS}[v], {STARTS}[v + ONE]):"):
                     line(f"w = {NEIGHBOURS}[k]")
-                    called = rt.call_by_name(self._triangle, sign="1.0")
-                    writer.when(f"{MARKS}[w, 0] == mark and w > u and w > v", called)
+                    writer.when(
+                        f"{MARKS}[w, 0] == mark and w > u and w > v", rt.call_by_name(self._triangle, sign="1.0")
+                    )
             if self._close is not None:
                 line(rt.call_by_name(sum_rows, edge="i"))
                 writer.when(rt.call_by_name(is_tight, edge="i"), rt.call_by_name(tighten, edge="i", tight_now="True"))
@@ -292,21 +298,19 @@ class WalkRoutines:
     def _walk(self, writer: Writer) -> None:
         line = writer.line
         line("evaluated = accepted = 0", "mark = np.uint32(0)", f"{MARKS}[:, :] = 0", f"{STAMPS}[:] = 0")
-        line(f"most = {rt.call_by_name(graph.most_chances)}")
-        if self._close is not None:
-            line(f"{ASIDE}[:] = 0")
-        line(f"stride = np.uint32({COMMON}.shape[1])")
+        aside = [] if self._close is None else [f"{ASIDE}[:] = 0"]
+        line(f"most = {rt.call_by_name(graph.most_chances)}", f"stride = np.uint32(2 * {COMMON}.shape[1])", *aside)
         with writer.block("for _ in range(steps):"):
             self._propose(writer)
-            for u, v, sign in (("a", "b", "-1.0"), ("p", "q", "-1.0"), ("a", "q", "1.0"), ("p", "b", "1.0")):
-                line(*self._changes(u, v, sign, "mark"))
-            self._list_common(writer)
-            self._change_triangles(writer, "b", ("a", 0), ("p", 1), "q")
-            self._change_triangles(writer, "q", ("p", 1), ("a", 0), "b")
+            line(*self._changes("apqb", "1.0", "mark"))
+            # all is lost or won at the neighbours of b and q that are neighbours of a or p
+            listed = [rt.call_by_name(graph.list_common, vertex=v, side=f"np.uint64({n})") for n, v in enumerate("bq")]
+            writer.when("closing > 0.0" if self._triangle is None and self._close is None else "True", *listed)
+            self._change_triangles(writer, "b", "a", "p", "q")
+            self._change_triangles(writer, "q", "p", "a", "b")
             self._change_rows(writer)
-            line(rt.call_by_name(settle_sums, stamp="mark"), "evaluated += 1")
+            line(rt.call_by_name(settle_sums, stamp="mark"), "evaluated += 1", f"level = {rt.call_by_name(rt.draw)}")
             self._judge(writer)
-            line(f"level = {rt.call_by_name(rt.draw)}")
             # most exchanges are refused whatever the chances, so these are computed where they decide
             ratio = rt.call_by_name(graph.chances)
             writer.when("closing > 0.0", f"likely = likely * {ratio} if level < likely * most else 0.0")
@@ -317,7 +321,8 @@ class WalkRoutines:
             if self._close is not None:
                 for n, edge in enumerate("ij"):
                     found = rt.call_by_name(is_tight, edge=edge)
-                    kept += [_copied(FRESH, str(n), ROWS, edge), rt.call_by_name(tighten, edge=edge, tight_now=found)]
+                    kept.append(rt.call(add_row, FRESH, f"np.uint64({n})", ROWS, edge, "1.0", "0.0"))
+                    kept.append(rt.call_by_name(tighten, edge=edge, tight_now=found))
             writer.when("level < likely", "accepted += 1", *kept)
         line("tallies[0] += evaluated", "tallies[1] += accepted", "tallies[2] += steps")
 
@@ -326,12 +331,11 @@ class WalkRoutines:
         mark = graph.mark_neighbours if self._close is None else mark_places
         writer.line(f"drawn, a, b, p, q, i, j = {rt.call_by_name(graph.draw_ends)}")
         writer.when("not drawn", "continue")
-        writer.line("mark = np.uint32(mark + stride)")
+        writer.line("mark = np.uint32(mark + stride)", *(f"fetch({NEIGHBOURS}, {STARTS}[{vertex}])" for vertex in "bq"))
         for vertex, side, far in (("a", "0", "q"), ("p", "1", "b")):
             writer.line(rt.call_by_name(mark, vertex=vertex, side=side))
             writer.when(f"{MARKS}[{far}, {side}] >= mark", "continue")
-        if self._close is not None:
-            writer.line(f"fetch({ROWS}, i)", f"fetch({ROWS}, j)")
+        writer.line(*([] if self._close is None else [f"fetch({ROWS}, i)", f"fetch({ROWS}, j)"]))
         # a loop: numba's slices cost more than a step
         writer.line(f"{COUNTS}[0] = 0", f"for r in range(len({ACC})):", f"    {ACC}[r] = 0.0")
 
@@ -344,36 +348,20 @@ class WalkRoutines:
             writer.line(f"worse += {PRICES}[o] * ({after} - {before})")
         writer.line("likely = exp(min(700.0, -power * worse))")
 
-    def _changes(self, u: str, v: str, sign: str, stamp: str) -> list[str]:
-        if self._edge is None:
-            return []
-        return [rt.call_by_name(self._edge, u=one, v=other, sign=sign, stamp=stamp) for one, other in ((u, v), (v, u))]
+    def _changes(self, ends: str, lost: str, stamp: str) -> list[str]:
+        """Change edges in both directions: (u − x) · (v − y), for the ends u, x, v and y."""
+        ways = [dict(zip("uxvy", way, strict=True)) for way in (ends, ends[2:] + ends[:2])]
+        return [rt.call_by_name(self._edges, **way, lost=lost, stamp=stamp) for way in ways if self._edges is not None]
 
-    def _list_common(self, writer: Writer) -> None:
-        """List the neighbours of b and of q that are neighbours of a or p.
-
-        All that is lost or won is at these.
-        """
-        listed = [rt.call_by_name(graph.list_common, vertex=v, side=f"np.uint64({n})") for n, v in enumerate("bq")]
-        if self._triangle is None and self._close is None:
-            writer.when("closing > 0.0", *listed)
-        else:
-            writer.line(*listed)
-
-    def _change_triangles(
-        self, writer: Writer, near: str, lost: tuple[str, int], won: tuple[str, int], other: str
-    ) -> None:
-        """Change the triangles at the common neighbours of the pairs that a vertex loses and wins.
-
-        See `note_events`.
-        """
+    def _change_triangles(self, writer: Writer, near: str, lost: str, won: str, other: str) -> None:
+        """Change the triangles at common neighbours of the pairs that a vertex loses and wins."""
         if self._triangle is None:
             return
-        row = lost[1]
+        row = int(near == "q")
         with writer.block(f"for n in range({COMMON}[{row}, 0]):"):
             writer.line(f"w = {NEIGHBOURS}[{COMMON}[{row}, n + ONE]]")
-            cut = f" and w != {lost[0]} and w != {other}"
-            for (far, side), sign, more in ((lost, "-1.0", ""), (won, "1.0", cut)):
+            cut = f" and w != {lost} and w != {other}"
+            for far, side, sign, more in ((lost, row, "-1.0", ""), (won, 1 - row, "1.0", cut)):
                 called = rt.call_by_name(self._triangle, u=far, v=near, sign=sign, stamp="mark")
                 writer.when(f"{MARKS}[w, {side}] >= mark{more}", called)
 
@@ -385,10 +373,10 @@ class WalkRoutines:
         line(f"{COUNTS}[1] = 0", *_both_sides("False"), f"held = np.uint64({COUNTS}[1])")
         line(*(self._closing(*rows, "-1.0") for rows in ((ROWS, "i", "1"), (ROWS, "j", "1"), (SPARE, "0", "held"))))
         with writer.block("for n in range(held):"):
-            line(self._closing(ROWS, f"{HELD_EDGES}[n]", "1", "1.0"), _copied(SPARE, "n", ROWS, f"{HELD_EDGES}[n]"))
+            line(self._closing(ROWS, f"{HELD_EDGES}[n]", "1", "1.0"))
+            line(rt.call(add_row, SPARE, "np.uint64(n)", ROWS, f"{HELD_EDGES}[n]", "1.0", "0.0"))
         line(self._closing(FRESH, "0", "2", "1.0"))
-        size = f"{FRESH}.shape[1]"
-        line(f"for r in range({size}):", f"    {ACC}[len({ACC}) - {size} + r] += {FRESH}[2, r]")
+        line(f"for r in range({FRESH}.shape[1]):", f"    {ACC}[len({ACC}) - {FRESH}.shape[1] + r] += {FRESH}[2, r]")
 
     def _closing(self, rows: str, first: str, count: str, sign: str) -> str:
         assert self._close is not None
@@ -399,8 +387,3 @@ class WalkRoutines:
 def _both_sides(kept: str) -> list[str]:
     """The calls for b and for q, at whose neighbours all rows change."""
     return [rt.call_by_name(change_rows, ends="(a, b, p, q)", side=f"np.uint64({n})", kept=kept) for n in range(2)]
-
-
-def _copied(source: str, m: str, target: str, n: str) -> str:
-    """The code that copies a row."""
-    return rt.call(copy_row, source, f"np.uint64({m})", target, f"np.uint64({n})")
