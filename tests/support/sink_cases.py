@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from itertools import combinations
 from random import Random
 from typing import Any
@@ -102,20 +103,24 @@ KINDS: dict[str, Kind] = {
 WHOLE: dict[str, Kind] = {"whole": whole, "persons": persons}
 
 
-def edges(rng: Random) -> Neighbours:
-    """One edge more, or less, of a small graph; most are dense, where an edge moves counts far."""
-    return _graphs(rng, symmetric=False)
+#: The chances of an edge: most graphs are dense, where an edge moves counts far.
+DENSE = (0.3, 0.6, 0.9)
 
 
-def both_directions(rng: Random) -> Neighbours:
+def edges(rng: Random, chances: Sequence[float] = DENSE) -> Neighbours:
+    """One edge more, or less, of a small graph."""
+    return _graphs(rng, chances, symmetric=False)
+
+
+def both_directions(rng: Random, chances: Sequence[float] = DENSE) -> Neighbours:
     """The same, each edge as two records."""
-    return _graphs(rng, symmetric=True)
+    return _graphs(rng, chances, symmetric=True)
 
 
-def _graphs(rng: Random, *, symmetric: bool) -> Neighbours:
+def _graphs(rng: Random, chances: Sequence[float], *, symmetric: bool) -> Neighbours:
     facts = ["unit_weights", *(["symmetric"] if symmetric else [])]
     source = wp.source("numbers", src=int, dst=int, facts=facts, unit_weight=2 if symmetric else 1)
-    pairs, chance = [*combinations(range(6), 2)], rng.choice([0.3, 0.6, 0.9])
+    pairs, chance = [*combinations(range(6), 2)], rng.choice(chances)
     held = {pair for pair in pairs if rng.random() < chance}
     found = [held, held ^ {rng.choice(pairs)}]
     both = [{*graph, *((b, a) for a, b in graph)} if symmetric else graph for graph in found]
@@ -124,6 +129,8 @@ def _graphs(rng: Random, *, symmetric: bool) -> Neighbours:
 
 
 GRAPHS: dict[str, Kind] = {"edges": edges, "both directions": both_directions}
+#: Of few edges, where one joins components.
+SPARSE: dict[str, Kind] = {name: partial(kind, chances=(0.1, 0.2, 0.3)) for name, kind in GRAPHS.items()}
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.sink_cases import GRAPHS, SinkCase
+from tests.support.sink_cases import SPARSE, SinkCase
 from tests.support.sinks.largest_degree import lost
 from wpinq.sinks.graph_counts import ComponentCount
 
@@ -10,6 +10,6 @@ CASE = SinkCase(
     "ComponentCount",
     lambda rng, query: query.measure(ComponentCount(), rng.choice([0.5, 2])),
     lost,
-    GRAPHS,
+    SPARSE,
     texts=("ComponentCount(0.1)",),
 )

@@ -238,8 +238,8 @@ class WalkRoutines:
         change = {"sign": rt.FLOAT64, "stamp": rt.UINT32}
         self.all: list[rt.Routine] = []
         edge = self._part("change_edge", {"u": rt.UINT32, "v": rt.UINT32, **change}, terms.edges)
-        signs = {"uv": "1.0", "uy": "-lost", "xv": "-lost", "xy": "lost"}.items() if edge is not None else ()
-        each = [f"    {rt.call_by_name(edge, u=u, v=v, sign=sign)}" for (u, v), sign in signs if edge is not None]
+        ends = [("u", "v", "1.0"), ("u", "y", "-lost"), ("x", "v", "-lost"), ("x", "y", "lost")]
+        each = [f"    {rt.call_by_name(edge, u=u, v=v, sign=sign)}" for u, v, sign in ends if edge is not None]
         four = {**dict.fromkeys("uxvy", rt.UINT32), "lost": rt.FLOAT64, "stamp": rt.UINT32}
         self._edges = self._part("change_edges", four, terms.products + each)
         triangle = {"u": rt.UINT32, "v": rt.UINT32, "w": rt.UINT32, **change}
