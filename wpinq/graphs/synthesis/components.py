@@ -1,9 +1,8 @@
-"""Swaps after the walk: triangles taken apart, components joined and split, degrees kept.
+"""Swaps after the walk: triangles taken apart, components joined, degrees kept.
 
 Triangles go where none may be, until clustering is as estimated. A walk by swaps leaves small parts by themselves, for
 few of its numbers tell of them. An edge {p, q} on a cycle and an edge {a, b} of another component become {a, q} and
-{p, b}: the components are one, and where no edge of the two closes a triangle, all triangles stay. Where components are
-fewer than the answers allow, pairs of nodes of degree 1 come off.
+{p, b}: the components are one, and where no edge of the two closes a triangle, all triangles stay.
 """
 
 from __future__ import annotations
@@ -117,47 +116,6 @@ def join_components(edges: Integers, count: int, rng: Generator) -> Integers:
     """
     labels = _components(edges)[edges[:, 0]]
     return edges if len(np.unique(labels)) <= count else _Joiner(edges, labels, rng).joined(count)
-
-
-def split_components(edges: Integers, count: int, rng: Generator) -> Integers:
-    """The graph with components split until there are `count`, as far as leaves allow.
-
-    Two nodes of degree 1, a and q, come off, where their neighbours b and p are of one component: these are joined, if
-    that closes no triangle. Degrees and triangles stay. Of some possible p, one of the lowest degree is taken.
-
-    Parameters
-    ----------
-    edges : array of int64, shape (edges, 2)
-        A simple graph.
-    count : int
-        The number of components to come to.
-    rng : Generator
-        The random generator.
-
-    Returns
-    -------
-    array of int64, shape (edges, 2)
-
-    Examples
-    --------
-    >>> path = np.array([(node, node + 1) for node in range(6)])
-    >>> split_components(path, 2, np.random.default_rng(1)).tolist()
-    [[0, 6], [1, 2], [1, 5], [2, 3], [3, 4], [4, 5]]
-    """
-    part = _components(edges)
-    if (missing := count - len(np.unique(part[edges]))) <= 0:
-        return edges
-    near, degree = _neighbours(edges), np.bincount(edges.ravel())
-    ends = rng.permutation(np.concatenate([edges, edges[:, ::-1]]))
-    loose = ends[(degree[ends[:, 0]] == 1) & (degree[ends[:, 1]] > 1)].tolist()
-    while loose and missing > 0:
-        a, b = loose.pop()
-        if ways := [way for way in loose[-_TRIES:] if part[way[1]] == part[b] and _may_join(near, b, way[1])]:
-            way = min(ways, key=lambda way: degree[way[1]])
-            loose.remove(way)
-            _swap(near, a, b, way[1], way[0])
-            missing -= 1
-    return _listed(near)
 
 
 def _components(edges: Integers) -> Integers:

@@ -19,7 +19,7 @@ from wpinq.display.html import render
 from wpinq.errors import AnswersError, WpinqError
 from wpinq.expr.types import STR, TupleOf
 from wpinq.graphs.edges import write_edges
-from wpinq.graphs.synthesis.components import join_components, remove_triangles, split_components
+from wpinq.graphs.synthesis.components import join_components, remove_triangles
 from wpinq.graphs.synthesis.directed import RECIPROCAL
 from wpinq.graphs.synthesis.labels import LABELS, LabelMixing
 from wpinq.graphs.synthesis.method import LOST, Method, SeedGraph, answered
@@ -407,15 +407,13 @@ def fit_graph(
     )
     edges, families = _edges(samples.chains[samples.best]), tuple(seed.family for seed in begun)
     arcs, rng = None, np.random.default_rng(np.random.SeedSequence((settings.seed, 3)))
-    if "triangles" in found and not found["triangles"].low:
+    if np.isfinite(estimates.clustering) and not found["triangles"].low:
         edges = _array(remove_triangles(edges, estimates.clustering, rng))
     most = found["triangles"].high if "triangles" in found else np.inf
     if local_clustering(np.bincount(edges.ravel()), edges)[0] > most:
         edges = _array(remove_triangles(edges, most, rng, count=True))
     if estimates.components is not None:
-        least, most = estimates.components
-        edges = join_components(edges, most, rng)
-        edges = _array(split_components(edges, least, rng) if least > 1 else edges)
+        edges = _array(join_components(edges, estimates.components, rng))
     if mixing is not None:  # after components are joined, which moves a few edges between labels
         edges = _array(mixing.mended(edges, rng))
     if estimates.direct is not None:

@@ -106,8 +106,8 @@ class Estimates:
     intervals : callable
         The intervals of the statistics of the graph, by their names in `ALL_STATISTICS`; missing ones were not
         measured. The generator is for draws of noise, and public.
-    components : (int, int), optional
-        How many components the graph is to have at least, and at most.
+    components : int, optional
+        How many components the graph is to have at most.
     clustering : float
         The sum of the clustering of all nodes that the graph is to have at most, where it may have no triangle.
     direct : callable, optional
@@ -117,7 +117,7 @@ class Estimates:
     targets: Sequence[Target]
     seed: Callable[[np.random.Generator], SeedGraph | Integers]
     intervals: Intervals = lambda _: {}
-    components: tuple[int, int] | None = None
+    components: int | None = None
     clustering: float = np.inf
     direct: Callable[[Integers, np.random.Generator], Integers] | None = None
 

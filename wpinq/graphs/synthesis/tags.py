@@ -330,11 +330,11 @@ class Tagged(Method):
         if parts is not None and nodes is None:  # of public nodes, those without an edge are components too
             spread["components"] = uncertainty.Interval.of_count(max(low, 1.0), max(high, 1.0))
         # where one component is not ruled out, it is likelier than as many as noise makes of it
-        wanted = None if parts is None else (round(low), round(float(parts.value)) if low > 1 else 1)
+        wanted = None if parts is None else round(float(parts.value)) if low > 1 else 1
         fitted_degrees = estimates.estimate_degrees(_values(mass), mass.scale, limits, highest)
         degrees = np.sort(fitted_degrees)[-(nodes or 0) :]
         for _ in range(_EDGE_ROUNDS):  # so many components need edges, one for each other node
-            tree = held.low if wanted is None else min(int((degrees > 0).sum()) - wanted[1], held.high)
+            tree = held.low if wanted is None else min(int((degrees > 0).sum()) - wanted, held.high)
             degrees = graphical(estimates.with_edges(degrees, max(held.low, tree), held.high))
         if degrees.sum() < 4:
             raise AnswersError(LOST)
