@@ -24,7 +24,7 @@ _STEPS = 4
 def remove_triangles(edges: Integers, most: float, rng: Generator, *, count: bool = False) -> Integers:
     """The graph with triangles taken apart until the sum of its clustering is at most `most`.
 
-    An edge {a, b} of a triangle and a near edge {p, q}, or any where no near one will do, become {a, q} and {p, b}.
+    An edge {a, b} of a triangle and a near edge {p, q}, or one of another component, become {a, q} and {p, b}.
     Degrees stay, no other triangle is made, and what was connected still is, by the triangle's third node.
 
     Parameters
@@ -49,19 +49,21 @@ def remove_triangles(edges: Integers, most: float, rng: Generator, *, count: boo
     >>> import_igraph().Graph(made.tolist()).cliques(3, 3)
     []
     """
-    near = _neighbours(edges)
+    near, part = _neighbours(edges), _components(edges)
     adds = [1 / 3 if count else 2 / max(len(row) * (len(row) - 1), 1) for row in near]
     order = rng.permutation(edges).tolist()
     left = sum(adds[c] for a, b in order for c in near[a] & near[b])
     for a, b in order:
-        for attempt in range(_TRIES):
+        for attempt in range(2 * _TRIES):
             if left <= most or b not in near[a] or near[a].isdisjoint(near[b]):
                 break
             p, q = order[int(rng.random() * len(order))]
-            if attempt < _TRIES // 2:
+            if attempt < _TRIES:
                 q = a
                 for _ in range(_STEPS):
                     p, q = q, sorted(near[q])[int(rng.random() * len(near[q]))]
+            elif part[p] == part[a]:  # an edge from here to there would be a shortcut
+                continue
             if q in near[p] and _may_join(near, a, q) and _may_join(near, p, b):
                 left -= sum(adds[u] + adds[v] + adds[c] for u, v in ((a, b), (p, q)) for c in near[u] & near[v])
                 _swap(near, a, b, p, q)
