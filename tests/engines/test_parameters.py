@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from fractions import Fraction
 from random import Random
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,6 +15,7 @@ from tests.engines.test_agreement import bits, floats
 from tests.support.parameters import tenth
 from tests.support.plans import OPERATORS, random_case
 from wpinq import functions as F
+from wpinq.engines import reference
 from wpinq.engines.sql import compile
 from wpinq.engines.sql.compile import Compiled, Plan, compile_uncached, parameters, with_constants
 from wpinq.engines.sql.dialect import DUCKDB
@@ -180,12 +180,33 @@ def test_mutants_with_further_parameters_are_caught(
 def test_other_facts_are_another_shape(monkeypatch: pytest.MonkeyPatch) -> None:
     """A number from which facts or bounds follow: the program has weights or a grid of its own."""
     root = NUMBERS.where(lambda x: x < 4).plan
-    steps = SimpleNamespace(norm_bound=Fraction(7), nonnegative=True)
     with monkeypatch.context() as patch:
         patch.setattr(compile, "_all_facts", lambda root: (root,))
         assert filled(root) is None
     compile._templates.cache_clear()
     assert filled(root) is not None
     with monkeypatch.context() as patch:
-        patch.setattr(compile, "plan_properties", lambda root: SimpleNamespace(steps={b"": steps}))
+        patch.setattr(compile, "_all_facts", lambda root: ("others",))
         assert compile._filled_in(Plan(root, alone=True)) is None
+
+
+@pytest.mark.parametrize("guard", ["shape", "facts"])
+def test_widths_chosen_by_a_comparison_make_the_weights_of_their_own_plan(
+    guard: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whole widths make the weight of every record 1: a program from them would count pieces of an eighth as whole."""
+    if guard == "facts":
+        monkeypatch.setattr(compile, "Shave", ())
+
+    def shaved(widths: list[float]) -> Node:
+        pairs = [*zip(widths[::2], widths[1::2], strict=True)]
+        pieces = EDGES.shave(lambda e: [F.where(e.src < e.dst, a, b) for a, b in pairs], limit=len(pairs))
+        return pieces.concat(pieces.where(lambda p: p[0].src < 9)).plan
+
+    data = {"edges": {(1, 2): 1.0}}
+    with contextlib.closing(Database()) as database:
+        for first in (1, 2):
+            database.evaluate(shaved([float(first + i) for i in range(16)]), data)
+        asked = shaved([1 / 8 - i / 1000 for i in range(16)])
+        found = sum(map(float, database.evaluate(asked, data).values()))
+    assert found == pytest.approx(float(sum(reference.evaluate(asked, data).values())))

@@ -352,8 +352,8 @@ def _typed(number: str) -> str:
 # A parameter is a number that is only compared, added or multiplied, the lesser or greater of two, or a divisor of 1 or
 # more, as the marks are. The compiler puts it into SQL as one literal, and asks nothing else of it but whether it is
 # the same as another. Other divisors mean more, and so do numbers that bound a list, are a width or a weight, or number
-# a piece of a Shave: then they are part of the shape. So are the bounds of its steps, found for each plan with its own
-# numbers. The weight of every record reads no numbers but the weights of a written list.
+# a piece of a Shave: then they are part of the shape. So are the facts of its steps, found for each plan with its own
+# numbers: bounds, and the weight of every record, which the widths of a Shave and the weights of a written list decide.
 
 #: The primitives whose rules write numbers and do not look at them.
 _OPAQUE = frozenset(("less", "equal", "add", "subtract", "multiply"))
@@ -373,12 +373,13 @@ def parameters(root: Node) -> list[Constant]:
     [5, 3]
     """
     steps = [*topological([root])]
-    opaque = _OPAQUE - {"equal"} if any(isinstance(node.operator, Shave) for node in steps) else _OPAQUE
+    shaves = any(isinstance(node.operator, Shave) for node in steps)
+    opaque = _OPAQUE - {"equal"} if shaves else _OPAQUE
     functions = [value for node in steps for _, value in node.operator.arguments() if isinstance(value, Lambda)]
     numbers, others = dict[Constant, None](), dict[Constant, None]()
     for each in (each for function in functions for each in walk(function.core) if each.children):
         name, first = (getattr(some, "name", "") for some in (each, each.children[0]))
-        written = name in opaque or (name, first) == ("where", "less")
+        written = name in opaque or (name, first, shaves) == ("where", "less", False)
         for place, child in enumerate(each.children):
             if isinstance(child, Constant) and type(child.value) in (int, float):
                 divides = name == "divide" and place == 1 and child.value >= 1
@@ -426,12 +427,14 @@ def _filled_in(plan: Plan) -> Compiled | None:
     It is None for a plan without parameters, and for the first plan of a shape.
     """
     shape, texts, marked = _marked(plan.root)
-    bounds = tuple((step.norm_bound, step.nonnegative) for step in plan_properties(plan.root).steps.values())
-    held: list[Compiled | None] = _templates(shape, bounds, plan.rewrites, plan.keyed) if texts else [None, None]
+    if not texts:
+        return None
+    facts = _all_facts(plan.root)
+    held = _templates(shape, facts, plan.rewrites, plan.keyed)
     if len(held) < 2:
         held.append(None)
         with suppress(WpinqError):
-            if len(held) == 2 and _all_facts(root := marked()) == _all_facts(plan.root):
+            if len(held) == 2 and _all_facts(root := marked()) == facts:
                 held[1] = compile_uncached(replace(plan, root=root), DUCKDB, _prefixes)
     return None if held[-1] is None else _filled(held[-1], texts)
 
