@@ -12,7 +12,6 @@ import pytest
 import wpinq as wp
 from tests.support.parameters import for_each, tenth
 from tests.support.plans import OPERATORS, random_case
-from tests.support.sink_cases import GRAPHS
 from tests.support.sinks import CASES
 from wpinq import functions as F
 from wpinq.api.query import Query
@@ -165,7 +164,7 @@ def test_every_release_can_be_written_and_is_printed_as_written() -> None:
     written = {text: case for case in CASES.values() for text in case.texts}
     assert {text.partition("(")[0] for text in written} == SINKS.keys()
     for release, case in written.items():
-        records = "(int, int)" if case.kinds is GRAPHS else "int"
+        records = "(int, int)" if "edges" in case.kinds else "int"
         text = f"source numbers: {records} with facts = [unit_weights];\nvar m = numbers.{release};\n"
         assert str(parse(text)) == text
 

@@ -192,8 +192,8 @@ def above_each(nodes: Floats) -> Floats:
 _BEND, _ROUGHNESS = 1.0, 0.3
 #: The standard deviation of the fall of the curve by a cut-off, at the highest degree whose mass stands out.
 _CUT_OFF = 20.0
-#: The powers of cut-offs in multiples of that degree, and the multiple beyond which each falls no more.
-_ENDS = ((1, 8.0), (2, 8.0), (8, 2.0))
+#: Times that degree: beyond, cut-offs fall no more, for they could as well rise.
+_FARTHEST = 8.0
 #: Scales of its noise that a mass is larger than, so that it is not taken for noise.
 _STANDS_OUT = 5.0
 #: Scales of its noise that a mass, and so a degree, may have and be hidden.
@@ -212,12 +212,12 @@ def estimate_degrees(
 ) -> Integers:
     """The degrees that noisy masses of degree make most likely.
 
-    The number of nodes of degree d is `exp(f(log2 d) − a·d/D − b·(d/D)² − c·(d/D)⁸ + g(d))`. f is a curve whose slope
-    changes by about 1 over an octave; a, b and c are the sizes of normal numbers of deviation 20, D the upper limit of
-    the highest tag whose mass stands out of noise, so that tails may end as an exponential or a normal one does, or at
-    once, and not as a power law alone; g is independent for each degree, Cauchy of scale 0.3. Spikes and ends that the
-    data insist on are followed; where noise is larger than what is there, the curve tells. (Were a, b and c of either
-    sign, some noise on the highest tags would raise a hill there.)
+    The number of nodes of degree d is `exp(f(log2 d) − a·d/D − b·(d/D)² + g(d))`. f is a curve whose slope changes by
+    about 1 over an octave; a and b are the sizes of normal numbers of deviation 20, D the upper limit of the highest
+    tag whose mass stands out of noise, so that tails may end as an exponential or a normal one does and not as a power
+    law alone; g is independent for each degree, Cauchy of scale 0.3. Spikes and ends that the data insist on are
+    followed; where noise is larger than what is there, the curve tells. (Were a and b of either sign, some noise on the
+    highest tags would raise a hill there.)
 
     The k-th degree from above is then `Σ_y min(max(nodes above y − k + 1, 0), 1)`: the degrees keep the mass of the
     curve. Without a noisy largest degree, the largest is nearer to its median the less stands out of noise. Single
@@ -280,8 +280,8 @@ def estimate_degrees(
 def with_edges(degrees: Integers, low: float, high: float) -> Integers:
     """Degrees with a number of edges in an interval.
 
-    Its ends are rounded, for a number of edges is whole. Stubs are added, or taken, at evenly spaced ones. A curve
-    loses what it smooths away, and the sum of masses does not.
+    A number of edges is whole: where none is within, it is the nearest. Stubs are added, or taken, at evenly spaced
+    ones. A curve loses what it smooths away, and the sum of masses does not.
 
     Examples
     --------
@@ -289,7 +289,9 @@ def with_edges(degrees: Integers, low: float, high: float) -> Integers:
     (array([1, 1, 3, 5]), array([1, 1, 2, 4]))
     """
     stubs = int(degrees.sum())  # of an odd number the last is lost
-    more = 2 * max(round(low) - stubs // 2, 0) - 2 * max(stubs // 2 - round(high), 0)
+    least, most = math.ceil(low), math.floor(high)
+    least, most = (least, most) if least <= most else (round((low + high) / 2),) * 2
+    more = 2 * max(least - stubs // 2, 0) - 2 * max(stubs // 2 - most, 0)
     if not stubs or not more:
         return degrees
     places = (np.arange(abs(more)) + 0.5) * stubs / abs(more)
@@ -317,9 +319,8 @@ class _Fitted:
         largest = _reach(seen, scale, limits, top)
         degree = np.arange(1.0, largest + 1)
         curve = curve_basis(np.log2(degree), level=10.0, slope=3.0, bend=_BEND)
-        beyond = degree / max(seen, default=largest)
-        ends = [_CUT_OFF * np.minimum(beyond, most) ** power for power, most in _ENDS]
-        self._curve = np.column_stack([curve, *ends])
+        beyond = np.minimum(degree / max(seen, default=largest), _FARTHEST)
+        self._curve = np.column_stack([curve, _CUT_OFF * beyond, _CUT_OFF * beyond**2])
         self._tags = tag_weights(limits, largest)[1:]
         self._bends = self._curve.shape[1]
         self.taken_out: list[int] = []
@@ -327,7 +328,7 @@ class _Fitted:
         start = np.zeros(self._bends + largest)
         start[:2] = np.log(max(float(mass[0]) / limits[1], 1.0)) / 10, -1 / 3
         self._most = np.full(len(start), np.inf)
-        self._most[self._bends - len(_ENDS) : self._bends] = 0.0
+        self._most[self._bends - 2 : self._bends] = 0.0
         self._z = most_likely(self._negative, start, _ITERATIONS, self._most)
 
     def nodes(self) -> Floats:
@@ -341,23 +342,24 @@ class _Fitted:
         each degree is tried for how much likelier the answers were with one node more there. At first this is beside
         the curve as it is, which understates it, then beside one that is fitted again.
         """
-        mass, hub, z, tried = self._mass, self._hub, self._z, list[int]()
-        least, taken, best = self._negative(z)[0] - _INSISTENCE, 0, z
+        before, mass, hub = self._negative(self._z)[0], self._mass, self._hub
+        z, tried, fits = self._z, list[int](), list[tuple[float, int, Floats]]()
         while True:
             gains = self._gains(z, mass, hub)
             degree = int(np.argmax(gains)) + 1
-            if degree in tried or (not tried and gains[degree - 1] < _INSISTENCE / 2):
+            if degree in tried or (not tried and gains[degree - 1] < _INSISTENCE):
                 break
             tried.append(degree)
             self._mass, self._hub = mass - self._tags[degree - 1], max(hub, degree)
             z = most_likely(self._negative, z, _ITERATIONS, self._most)
-            if (negative := self._negative(z)[0]) < least:
-                least, taken, best = negative, degree, z
-        self._mass, self._hub = mass, hub
-        if taken:
-            self._mass, self._hub, self._z = mass - self._tags[taken - 1], max(hub, taken), best
-            self.taken_out.append(taken)
-        return taken > 0
+            fits.append((self._negative(z)[0], degree, z))
+        self._mass, self._hub, circles = mass, hub, tried[-1:] != [degree]  # a search in circles must find more
+        least, degree, z = min(fits if circles else fits[-1:], default=(before, 0, z), key=lambda fit: fit[0])
+        if before - least < _INSISTENCE * (1 + circles):
+            return False
+        self._mass, self._hub, self._z = mass - self._tags[degree - 1], max(hub, degree), z
+        self.taken_out.append(degree)
+        return True
 
     def _gains(self, z: Floats, mass: Floats, hub: int) -> Floats:
         """By how much the logarithm of the likelihood grows with a node more, for each degree of it.

@@ -334,7 +334,7 @@ class Tagged(Method):
         fitted_degrees = estimates.estimate_degrees(_values(mass), mass.scale, limits, highest)
         degrees = np.sort(fitted_degrees)[-(nodes or 0) :]
         for _ in range(_EDGE_ROUNDS):  # so many components need edges, one for each other node
-            tree = held.low if wanted is None else min(int((degrees > 0).sum()) - wanted, held.high)
+            tree = held.low if wanted is None else min(int((degrees > 0).sum()) - wanted, int(held.high))
             degrees = graphical(estimates.with_edges(degrees, max(held.low, tree), held.high))
         if degrees.sum() < 4:
             raise AnswersError(LOST)
