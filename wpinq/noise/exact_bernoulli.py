@@ -34,7 +34,7 @@ class Coin:
     Parameters
     ----------
     exponent : Fraction
-        t ≥ 0.
+        t ≥ 0, and at most 2 where it is logistic.
     logistic : bool
         Whether `Pr[heads] = 1/(1 + exp(t))`; otherwise it is `exp(-t)`.
 
