@@ -335,7 +335,8 @@ class Tagged(Method):
         degrees = np.sort(fitted_degrees)[-(nodes or 0) :]
         for _ in range(_EDGE_ROUNDS):  # so many components need edges, one for each other node
             tree = held.low if wanted is None else min(int((degrees > 0).sum()) - wanted, int(held.high))
-            degrees = graphical(estimates.with_edges(degrees, max(held.low, tree), held.high))
+            filled = estimates.with_edges(degrees, max(held.low, tree), held.high)
+            degrees = graphical(np.minimum(filled, fitted_degrees.max()))  # none is above the largest
         if degrees.sum() < 4:
             raise AnswersError(LOST)
         classes = estimates.DegreeClasses.of(np.sort(degrees[degrees > 0]))
