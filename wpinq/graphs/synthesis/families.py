@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 
 import numpy as np
 from numpy.random import Generator
 
+from wpinq.graphs.synthesis.blocks import block_graph
 from wpinq.graphs.synthesis.estimates import DegreeClasses, joint_weights
 from wpinq.graphs.synthesis.geometric import geometric_graph
 from wpinq.graphs.synthesis.method import SeedGraph
@@ -23,12 +25,14 @@ from wpinq.runtime.arrays import Floats, Integers
 
 #: What a difference counts of joint degrees, and of closed wedges, which the walk mends by itself.
 _JOINT, _CLOSED = 0.4, 0.1
-#: The largest variance of degrees, in squares of their mean, of a graph that may have places.
+#: The largest variance of degrees, in squares of their mean, of a graph that may have places or groups.
 _MOST_VARIANCE = 1.0
 #: The natural logarithms of odds: of places against cliques where a graph may have them, as random graphs without hubs
 #: hardly exist, and of the plain parameters of a family against others.
 _TELLS, _PLAIN = 5.0, 2.0
 _AGAIN = 3
+#: Groups: their sizes, the shares of edges between them, and the sum of squared degrees of the largest graph.
+_SIZES, _OUTSIDE, _MOST_WEDGES = (30, 42, 60, 85, 120, 170, 240, 340, 480), (0.1, 0.2, 0.3, 0.4), 2e7
 
 
 @dataclass(frozen=True)
@@ -83,20 +87,27 @@ def cliques(wanted: SeedTargets) -> Iterator[Candidate]:
 
 
 def geometric(wanted: SeedTargets) -> Iterator[Candidate]:
-    """Nodes with places, where no degree is far above the others: hubs have no place."""
+    """Nodes with places."""
+    kinds = ((2, False), (2, True), (1, False))
+    for (dimensions, crowded), shortcuts in product(kinds, (0.0, 0.02, 0.05, 0.1, 0.2)):
+        odds = _PLAIN * ((dimensions == 1) + crowded + (shortcuts > 0))
+        words = f"places in {dimensions} dimensions, {'crowded' if crowded else 'even'}, {shortcuts:.0%} shortcuts"
+        given = wanted.classes, wanted.clustering, dimensions, shortcuts, crowded
+        yield odds, "places", words, partial(geometric_graph, *given)
+
+
+def blocks(wanted: SeedTargets) -> Iterator[Candidate]:
+    """Groups of nodes, the smaller the plainer; of large graphs the draws would take longer than the walk."""
     degrees = wanted.classes.degrees
-    for dimensions, crowded in ((2, False), (2, True), (1, False)):
-        if degrees.var() > _MOST_VARIANCE * degrees.mean() ** 2:
-            return
-        for shortcuts in (0.0, 0.02, 0.05, 0.1, 0.2):
-            odds = _PLAIN * ((dimensions == 1) + crowded + (shortcuts > 0))
-            words = f"places in {dimensions} dimensions, {'crowded' if crowded else 'even'}, {shortcuts:.0%} shortcuts"
-            given = wanted.classes, wanted.clustering, dimensions, shortcuts, crowded
-            yield odds, "places", words, partial(geometric_graph, *given)
+    for size, outside in product(_SIZES, _OUTSIDE):
+        if (degrees**2).sum() < _MOST_WEDGES and 2 * size <= len(degrees):
+            words = f"groups of {size} nodes, {outside:.0%} of edges between them"
+            given = wanted.classes, wanted.clustering, wanted.mixing, size, outside
+            yield _PLAIN * np.log2(size / _SIZES[0]), "groups", words, partial(block_graph, *given)
 
 
-#: A further family is a function from what is wanted to possible draws.
-FAMILIES: tuple[Callable[[SeedTargets], Iterator[Candidate]], ...] = (cliques, geometric)
+#: A further family is a function from what is wanted to possible draws, where no degree is far above the others.
+FAMILIES: tuple[Callable[[SeedTargets], Iterator[Candidate]], ...] = (cliques, geometric, blocks)
 
 
 def likeliest_graph(wanted: SeedTargets, rng: Generator) -> SeedGraph:
@@ -105,7 +116,8 @@ def likeliest_graph(wanted: SeedTargets, rng: Generator) -> SeedGraph:
     One of each parameters is drawn, then one more of the likeliest three. The words of the graph say so where another
     family is as likely, but for the odds.
     """
-    candidates = [candidate for family in FAMILIES for candidate in family(wanted)]
+    hubs = wanted.classes.degrees.var() > _MOST_VARIANCE * wanted.classes.degrees.mean() ** 2
+    candidates = [candidate for family in FAMILIES[: 1 if hubs else None] for candidate in family(wanted)]
     tried: list[tuple[float, float, Candidate, SeedGraph]] = []
     if len(candidates) == 1:
         return SeedGraph(clique_graph(wanted.classes, wanted.clustering, wanted.mixing, rng), family=candidates[0][2])

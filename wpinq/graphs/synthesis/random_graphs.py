@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 from typing import Any
 
@@ -223,8 +223,7 @@ def clique_graph(classes: DegreeClasses, clustering: Floats, mixing: Floats, rng
     >>> bool((np.bincount(edges.ravel()) == degrees).all())
     True
     """
-    triangles = {degree: _triangles_by_part(degree) for degree in np.unique(classes.degrees).tolist()}
-    wanted, start = _Wanted(classes, clustering, mixing, triangles, rng), np.ones(len(classes.stubs))
+    wanted, start = Wanted(classes, clustering, mixing, rng), np.ones(len(classes.stubs))
     draws = {(spread, SHUFFLES[0]): wanted.drawn(spread, SHUFFLES[0], start) for spread in SPREADS}
     spread, _ = min(draws, key=lambda tried: draws[tried].miss)
     draws |= {(spread, shuffle): wanted.drawn(spread, shuffle, start) for shuffle in SHUFFLES[1:]}
@@ -234,14 +233,17 @@ def clique_graph(classes: DegreeClasses, clustering: Floats, mixing: Floats, rng
 
 
 @dataclass(frozen=True)
-class _Wanted:
-    """What is asked of a graph, the triangles of nodes by their parts, and what draws depend on."""
+class Wanted:
+    """What is asked of a graph, and what draws depend on."""
 
     classes: DegreeClasses
     clustering: Floats
     mixing: Floats
-    triangles: Mapping[int, Integers]
     rng: Generator
+
+    def first_edges(self, wanted: Floats, shuffle: float) -> Integers:
+        """Edges in which nodes have about the wanted triangles, before others are drawn towards the mixing."""
+        return draw_cliques(self.classes.degrees, wanted, shuffle, self.rng)
 
     def drawn(self, spread: float, shuffle: float, factors: Floats, rounds: int = _ROUNDS) -> _Draw:
         """The nearest graph of some rounds, each with better factors on the clustering of classes."""
@@ -253,8 +255,7 @@ class _Wanted:
         for _ in range(rounds):
             mean = np.clip(clustering * factors[label], 1e-9, 1 - 1e-9)
             share = rng.beta(mean * spread, (1 - mean) * spread)
-            cliques = _cliques(degrees, share * wedges, shuffle, self.triangles, rng)
-            edges = _completed(self.classes, cliques, self.mixing, rng)
+            edges = _completed(self.classes, self.first_edges(share * wedges, shuffle), self.mixing, rng)
             _, local = local_clustering(degrees, edges)
             closed = np.bincount(label, local * wedges, count)
             mean_off = np.abs(np.bincount(label, local, count) - wanted_mean).sum() / max(float(wanted_mean.sum()), 1.0)
@@ -273,6 +274,7 @@ def class_mixing(edges: Integers, classes: DegreeClasses) -> Floats:
     return (one_way + one_way.T).astype(np.float64)
 
 
+@lru_cache(maxsize=4096)
 def _triangles_by_part(degree: int) -> Integers:
     """The triangles at a node whose edges go to cliques, by size of part.
 
@@ -284,7 +286,7 @@ def _triangles_by_part(degree: int) -> Integers:
     return np.maximum.accumulate(full * (part * (part - 1) // 2) + rest * (rest - 1) // 2)
 
 
-def _parts(degrees: Integers, wanted: Floats, triangles: Mapping[int, Integers], rng: Generator) -> Integers:
+def _parts(degrees: Integers, wanted: Floats, rng: Generator) -> Integers:
     """The size of parts for each node, drawn between the two that enclose the wanted triangles.
 
     Degrees rise.
@@ -292,21 +294,19 @@ def _parts(degrees: Integers, wanted: Floats, triangles: Mapping[int, Integers],
     high, least, most = (np.empty(len(degrees), dtype=np.int64) for _ in range(3))
     different, start, count = np.unique(degrees, return_index=True, return_counts=True)
     for degree, first, end in zip(different.tolist(), start.tolist(), (start + count).tolist(), strict=True):
-        row, here = triangles[degree], slice(first, end)
+        row, here = _triangles_by_part(degree), slice(first, end)
         high[here] = np.searchsorted(row, np.minimum(wanted[here], row[-1]))
         least[here], most[here] = row[np.maximum(high[here] - 1, 0)], row[high[here]]
     up = rng.random(len(degrees)) * np.maximum(most - least, 1) < wanted - least
     return np.asarray(np.where(up, high, np.maximum(high - 1, 0)) + 1)
 
 
-def _cliques(
-    degrees: Integers, wanted: Floats, shuffle: float, triangles: Mapping[int, Integers], rng: Generator
-) -> Integers:
+def draw_cliques(degrees: Integers, wanted: Floats, shuffle: float, rng: Generator) -> Integers:
     """The edges of cliques in which nodes have about the wanted triangles.
 
-    No node has more edges than its degree.
+    Degrees rise; no node has more edges than its degree.
     """
-    part = _parts(degrees, wanted, triangles, rng)
+    part = _parts(degrees, wanted, rng)
     full = degrees // part
     rest = degrees - full * part
     nodes = np.concatenate([np.repeat(np.arange(len(degrees)), full), np.flatnonzero(rest > 1)])
