@@ -108,7 +108,7 @@ def test_edges_with_their_reverses_are_put_in_order_once(name: str, weights: tup
         (ordered,) = (statement.query for statement in once.statements if "CASE WHEN" in statement.query)
         assert "END AS c1" in ordered
         assert ordered.endswith('(a0."c0" < a0."c1")')
-        assert "AS w5" in once.query, "of both directions around a triangle one is made"
+        assert once.query.count("CAST(w") == 6, "of both directions around a triangle one is made"
     pairs = sorted({(a, b) for a, b in ((rng.randrange(14), rng.randrange(14)) for _ in range(80)) if a < b or loops})
     data = {"edges": {pair: rng.choice(weights) for pair in pairs}}
     with Database(threads=2) as database:
@@ -124,7 +124,7 @@ def test_both_directions_around_a_triangle_are_one_where_nothing_tells_them_apar
     for found, made in ((triangles(UNIT), 3), (turning, 3), (both, 6)):
         query = found.select(F.sort)
         once, _ = programs(query)
-        assert [f"AS w{i}" in once.query for i in (made - 1, made)] == [True, False]
+        assert once.query.count("CAST(w") == made
         with Database(threads=2) as database:
             assert database.evaluate(query.plan, data) == database.evaluate(query.plan, data, rewrites=ALONE)
 

@@ -154,7 +154,9 @@ class Script:
             return relation
         sql, table = self.grouped(relation)
         name = self.table(sql, table.reads, table.rows)
-        table = replace(table, source=name, reads=(), rows="", mirrored=b.mirrored(relation))
+        table = replace(
+            table, source=name, reads=(), rows="", mirrored=b.mirrored(relation), unequal=b.unequal(relation)
+        )
         table = self.rewritten(b.StoredTable(table, relation.each)).table
         return replace(relation, blocks=(self.scan(table, relation.type),), partial=None)
 
@@ -237,19 +239,23 @@ class Script:
     def _rows_to_sum(self, added: list[b.Addends], numbers: bool = False) -> tuple[list[RowsQuery], list[str]]:
         """The queries of rows that are added up, and the columns of the weights that each adds.
 
-        With `numbers`, a further column `n` is the number of those weights.
+        Weights that are the same in every block are one column. With `numbers`, a further column `n` is the number of
+        weights of a row.
         """
-        width = max(len(weights) for addends in added for _, weights in addends.parts)
-        further = [f"{b.WEIGHT}{i}" for i in range(1, width)]
+        parts = [(block, weights, addends.started) for addends in added for block, weights in addends.parts]
+        width = max(len(weights) for _, weights, _ in parts)
+        filled = [[*weights, *[t.number(0.0)] * (width - len(weights))] for _, weights, _ in parts]
+        columns = dict[tuple[t.SqlTerm, ...], str]()
+        for i, column in enumerate(zip(*filled, strict=True)):
+            columns.setdefault(column, f"{b.WEIGHT}{i or ''}")
         queries = []
-        for addends in added:
-            for block, weights in addends.parts:
-                outputs = list(t.leaves(block.output))
-                filled = [*weights[1:], *[t.number(0.0)] * (width - len(weights))]
-                counted = [t.literal(str(len(weights)))] if numbers else []
-                names = [*numbered("c", outputs), *(["n"] if numbers else []), *further, b.WEIGHT]
-                queries.append(self.select(block, [*outputs, *counted, *filled, weights[0]], names, addends.started))
-        return queries, [b.WEIGHT, *further]
+        for (block, weights, started), (own, *further) in zip(parts, zip(*columns, strict=True), strict=True):
+            outputs = list(t.leaves(block.output))
+            counted = [t.literal(str(len(weights)))] if numbers else []
+            name, *names = columns.values()
+            names = [*numbered("c", outputs), *(["n"] if numbers else []), *names, name]
+            queries.append(self.select(block, [*outputs, *counted, *further, own], names, started))
+        return queries, [columns[column] for column in zip(*filled, strict=True)]
 
     # --- partial sums -----------------------------------------------------------------------------------------------
 

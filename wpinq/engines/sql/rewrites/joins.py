@@ -282,7 +282,7 @@ def _values(script: Script, block: b.Block, terms: list[t.SqlTerm]) -> b.SqlTabl
     if len(block.tables) == 1 and block.condition == t.TRUE and not table.reads:
         held = [(term.text, term.nullable) for term in terms if term.kind == "column"]
         if len(held) == len(terms) and any(key <= dict(held).keys() for key in table.keys):
-            return replace(table, columns=tuple(held), mirrored=False)
+            return replace(table, columns=tuple(held), mirrored=False, unequal=False)
     names = numbered("c", terms)
     rows, read = script.select(block, terms, names)
     listed = tuple((name, term.nullable) for name, term in zip(names, terms, strict=True))

@@ -30,11 +30,12 @@ only the order of the sum changes, which does not show. So all bits stay, and th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, permutations
+from itertools import chain, combinations, permutations, product
 
 from wpinq.engines.sql import blocks as b, terms as t
+from wpinq.engines.sql.rewrites.lookups import own_terms
 from wpinq.engines.sql.script import Script
 
 # --- normal forms -----------------------------------------------------------------------------------------------------
@@ -329,19 +330,21 @@ def _parts(script: Script, block: b.Block) -> list[b.Addend]:
     while len(weights) < found.order:
         weights.append(found.image(weights[-1]))
     condition = t.both([found.block.condition, *missing])
-    first = replace(found.block, tables=_from_first(script, found), condition=condition)
-    reverse = _reversal(replace(found.block, condition=condition), found.orbit)
+    turned = replace(found.block, condition=condition)
+    reverse = _reversal(turned, found.orbit)
     if reverse is not None:
         ends = found.orbit[1], reverse(found.orbit[1])
         held = [places(found.block, alias, table, *ends) for alias, table in core_tables(found.block)]
         less = [t.call("less", *pair) for pair in (ends, *held) if pair]  # in one table, which is filtered so, too
-        first, weights = b.restricted(first, t.both(less)), [*weights, *map(reverse, weights)]
-    parts: list[b.Addend] = [(first, tuple(weights))]
+        turned, weights = b.restricted(turned, t.both(less)), [*weights, *map(reverse, weights)]
+    forms, same = NormalForms(b.classes(turned)), dict[int, t.SqlTerm]()
+    weights = [same.setdefault(forms.number(weight), weight) for weight in weights]
+    parts = [_from_first(script, turned, found.orbit, weights)]
     for number, unequal in enumerate(missing):
         (equality,) = unequal.arguments
         condition = t.both([block.condition, *missing[:number], equality])
-        rest = replace(block, tables=_from_loops(script, block, equality), condition=condition)
-        parts.append((rest, (block.weight,)))
+        if tables := _from_loops(script, block, equality):
+            parts.append((replace(block, tables=tables, condition=condition), (block.weight,)))
     return parts
 
 
@@ -373,75 +376,107 @@ def _reversal(block: b.Block, orbit: tuple[t.SqlTerm, ...]) -> Image | None:
     return None
 
 
-def _from_first(script: Script, found: Automorphism) -> b.JoinedTables:
-    """The tables of a block, first those with the orbit's first column.
+def _from_first(script: Script, block: b.Block, orbit: Sequence[t.SqlTerm], weights: Sequence[t.SqlTerm]) -> b.Addend:
+    """The block with the tables first that have the orbit's first column, and the weights that its rows add.
 
-    These have only the rows in which that column is the least.
+    These have only the rows in which that column is the least. They have looked up the numbers by which it is. So terms
+    that are made of nothing else of those values are columns of theirs, and are not looked up again.
     """
-    block, (least, *images) = found.block, found.orbit
+    (least, *images), find = orbit, b.classes(block)
     held = {alias: here for alias, table in core_tables(block) for here in places(block, alias, table, least)}
     alias, here = next(iter(held.items()))
     counts = script.counts(b.Block(((alias, dict(block.tables)[alias]),), t.TRUE, here, t.ONE))
-    first: dict[str, b.SqlTable] = {}
-    for alias, table in block.tables:
-        if alias in held:
-            later = [place for other in images for place in places(block, alias, table, other)]
-            first[alias] = _ordered(script, table, held[alias], later, counts) if later else table
-    return (*first.items(), *(item for item in block.tables if item[0] not in first))
+    lookups = [(table.source, key) for alias, table in block.tables if table.lookup for key in _key(alias, table)]
+    others = {find(key) for source, key in lookups if source != counts.source}  # which make terms with them
+    shown = replace(block, output=t.RecordShape(None, (*t.leaves(block.output), *weights)))
+    made = {
+        (key, term): t.renamed({key.scope: ""})(term)
+        for source, key in lookups
+        if source == counts.source and find(key) not in others
+        for term in own_terms(shown, key.scope)
+        if term != key
+    }
+    if len({*made.values()}) > 1:  # more would go with every row that only connects: they are looked up where it ends
+        made = {}
+    first, read, tables = dict[str, b.SqlTable](), dict[t.SqlTerm, t.SqlTerm](), dict(block.tables)
+    for alias, here in held.items():
+        first[alias], later = tables[alias], [place for o in images for place in places(block, alias, tables[alias], o)]
+        if later:
+            first[alias] = _ordered(script, tables[alias], here, later, counts, [*made.values()][:1])
+            for (key, term), place in product(made, [here, *later]):
+                if find(key) == find(place):
+                    read |= {key: place, term: t.column(alias, f"x{place.text}", term.nullable)}
+    gone, put = {term.scope for term in read}, t.substitute(read.get, ("column", "call"))
+    kept = (*first.items(), *(item for item in block.tables if item[0] not in {*first, *gone}))
+    said = [part for part in map(put, t.conjuncts(block.condition)) if not b.trivial(part)]
+    first_block = b.Block(kept, t.both(said), t.map_shape(put, block.output), put(block.weight))
+    return first_block, tuple(map(put, weights))
 
 
 def _ordered(
-    script: Script, table: b.SqlTable, first: t.SqlTerm, later: list[t.SqlTerm], counts: b.SqlTable
+    script: Script,
+    table: b.SqlTable,
+    first: t.SqlTerm,
+    later: list[t.SqlTerm],
+    counts: b.SqlTable,
+    added: Sequence[t.SqlTerm],
 ) -> b.SqlTable:
-    """The rows of a table in which one column comes before others.
+    """The rows of a table in which one column comes before others, with a term of the numbers of rows of each.
 
     Of a mirrored table, those of the second column are those of the first, read the other way. These are made of the
     rows `x < y` alone, each turned where y comes first: half as many look up the numbers of their values.
     """
     columns = table.at(first.scope)
     if table.mirrored and [*later, first] == columns:
-        made = _ordered(script, table, columns[0], columns[1:], counts)
-        one, other = (script.emitter.dialect.quote(name) for name, _ in table.columns)
-        sql = f"(SELECT {other} AS {one}, {one} AS {other}{'' if table.weight else ', w'} FROM {made.source})"
+        made = _ordered(script, table, columns[0], columns[1:], counts, added)
+        names = [script.emitter.dialect.quote(name) for name, _ in made.columns]
+        turned = ", ".join(f"{names[place ^ 1]} AS {name}" for place, name in enumerate(names))
+        sql = f"(SELECT {turned}{'' if table.weight else ', w'} FROM {made.source})"
         return replace(made, source=sql, reads=(made.source,))
     lookups = {script.alias(): value for value in (first, *later)}
     conditions = [condition for alias, value in lookups.items() for condition in b.matches(counts, alias, [value])]
     least, *numbers = [t.column(alias, "n", False) for alias in lookups]
     tables = ((first.scope, table), *((alias, counts) for alias in lookups))
+    terms = [columns, *([t.renamed({"": alias})(term) for alias in lookups] for term in added)]
+    names, shown = (
+        [*(term.text for term in columns), *(f"x{value.text}" for value in lookups.values())],
+        [*chain(*terms)],
+    )
     if table.mirrored and [first, *later] == columns and not later[0].nullable:
-        turned = t.call("less", numbers[0], least)
-        shown = [t.call("where", turned, *later, first), t.call("where", turned, first, *later)]
-        return _filtered(script, table, tables, t.both([*conditions, t.call("less", first, *later)]), shown)
-    for value, number in zip(later, numbers, strict=True):
-        tie = t.call("equal", least, number)
-        conditions.append(t.call("where", tie, t.call("less", first, value), t.call("less", least, number)))
-    return _filtered(script, table, tables, t.both(conditions))
+        turned_if = t.call("less", *numbers, least)
+        shown = [t.call("where", turned_if, *pair) for x, y in terms for pair in ((y, x), (x, y))]
+        conditions.append(t.call("less", first, *later))
+    else:
+        for value, number in zip(later, numbers, strict=True):
+            tie = t.call("equal", least, number)
+            conditions.append(t.call("where", tie, t.call("less", first, value), t.call("less", least, number)))
+    return _filtered(script, table, tables, t.both(conditions), dict(zip(names, shown, strict=False)))
 
 
 def _from_loops(script: Script, block: b.Block, equality: t.SqlTerm) -> b.JoinedTables:
-    """The tables of a block, first one that has both sides of an equality.
+    """The tables of a block, first one that has both sides of an equality; none where no row of it has equal ones.
 
     It has only the rows that satisfy the equality.
     """
-    held = {
-        alias: pair for alias, table in core_tables(block) if (pair := places(block, alias, table, *equality.arguments))
-    }
-    alias, pair = next(iter(held.items()))
-    table = dict(block.tables)[alias]
-    loops = _filtered(script, table, ((alias, table),), t.same(*pair))
+    held = {item: pair for item in core_tables(block) if (pair := places(block, *item, *equality.arguments))}
+    if any(table.unequal and {*pair} == {*table.at(alias)} for (alias, table), pair in held.items()):
+        return ()
+    (alias, table), pair = next(iter(held.items()))
+    shown = {term.text: term for term in table.at(alias)}
+    loops = _filtered(script, table, ((alias, table),), t.same(*pair), shown)
     return ((alias, loops), *(item for item in block.tables if item[0] != alias))
 
 
 def _filtered(
-    script: Script, table: b.SqlTable, tables: b.JoinedTables, condition: t.SqlTerm, record: Sequence[t.SqlTerm] = ()
+    script: Script, table: b.SqlTable, tables: b.JoinedTables, condition: t.SqlTerm, shown: Mapping[str, t.SqlTerm]
 ) -> b.SqlTable:
-    """Some rows of the first of some tables, stored; with another record where that is given."""
-    alias, _ = tables[0]
-    weight = [t.column(alias, "w", False)] * (table.weight is None)
-    shown = [*(record or table.at(alias)), *weight]
-    block = b.Block(tables, condition, t.RecordShape(None, ()), shown[0])
-    query = script.emitter.select(block, shown, [term.text for term in (*table.at(alias), *weight)])
-    return replace(table, source=script.table(query, [held.source for _, held in tables]), mirrored=False)
+    """Some rows of the first of some tables, stored with these columns."""
+    weight = {} if table.weight else {b.WEIGHT: t.column(tables[0][0], b.WEIGHT, False)}
+    block = b.Block(tables, condition, t.RecordShape(None, ()), t.ONE)
+    query = script.emitter.select(block, [*shown.values(), *weight.values()], [*shown, *weight])
+    source = script.table(query, [held.source for _, held in tables])
+    columns = tuple((name, term.nullable) for name, term in shown.items())
+    return replace(table, source=source, columns=columns, mirrored=False, unequal=False)
 
 
 # Of two choices of rows that are mirror images, one is made, and adds the weights of both.

@@ -60,7 +60,7 @@ EXPOSURES = {
 _BETWEEN = ("network", "executor_log")
 
 #: Of a Spark that is started here.
-_OWN = {_PROGRESS: "false", "spark.api.mode": "classic"} | {
+_OWN = {_PROGRESS: "false", "spark.api.mode": "classic", "spark.sql.codegen.cache.maxEntries": "1000"} | {
     name: safe for word, (name, _, safe) in EXPOSURES.items() if word not in _BETWEEN
 }
 
