@@ -161,8 +161,7 @@ def _source(script: Script, operator: Source, output: Relation) -> Relation:
     columns, weight = column_list(operator.record), ONE if "unit_weights" in operator.facts else None
     keys, both_ways = (frozenset(dict(columns)),), "symmetric" in operator.facts
     unequal = len(columns) == 2 and not {"simple", "simple_digraph"}.isdisjoint(operator.facts)
-    name = _table(operator.source)
-    table = SqlTable(name, columns, keys, weight=weight, mirrored=both_ways, unequal=unequal)
+    table = SqlTable(_table(operator.source), columns, keys, weight=weight, mirrored=both_ways, unequal=unequal)
     return Relation((script.scan(table, operator.record),), output.type, output.mass, output.nonnegative)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
+from itertools import zip_longest
 from typing import Any, TypeVar
 
 from wpinq.columns.records import column_names
@@ -242,20 +243,16 @@ class Script:
         Weights that are the same in every block are one column. With `numbers`, a further column `n` is the number of
         weights of a row.
         """
-        parts = [(block, weights, addends.started) for addends in added for block, weights in addends.parts]
-        width = max(len(weights) for _, weights, _ in parts)
-        filled = [[*weights, *[t.number(0.0)] * (width - len(weights))] for _, weights, _ in parts]
-        columns = dict[tuple[t.SqlTerm, ...], str]()
-        for i, column in enumerate(zip(*filled, strict=True)):
-            columns.setdefault(column, f"{b.WEIGHT}{i or ''}")
-        queries = []
-        for (block, weights, started), (own, *further) in zip(parts, zip(*columns, strict=True), strict=True):
-            outputs = list(t.leaves(block.output))
-            counted = [t.literal(str(len(weights)))] if numbers else []
-            name, *names = columns.values()
-            names = [*numbered("c", outputs), *(["n"] if numbers else []), *names, name]
-            queries.append(self.select(block, [*outputs, *counted, *further, own], names, started))
-        return queries, [columns[column] for column in zip(*filled, strict=True)]
+        parts = [(*part, addends.started) for addends in added for part in addends.parts]
+        columns = [*zip_longest(*(weights for _, weights, _ in parts), fillvalue=t.number(0.0))]
+        names, queries = dict[tuple[t.SqlTerm, ...], str](), list[RowsQuery]()
+        written = [names.setdefault(column, f"{b.WEIGHT}{i or ''}") for i, column in enumerate(columns)]
+        name, *others = names.values()
+        for (block, weights, started), (own, *further) in zip(parts, zip(*names, strict=True), strict=True):
+            outputs, counted = list(t.leaves(block.output)), [t.literal(str(len(weights)))] * numbers
+            listed = [*numbered("c", outputs), *["n"] * numbers, *others, name]
+            queries.append(self.select(block, [*outputs, *counted, *further, own], listed, started))
+        return queries, written
 
     # --- partial sums -----------------------------------------------------------------------------------------------
 

@@ -342,14 +342,8 @@ def _find(block: b.Block) -> tuple[str, str] | None:
     find = b.classes(block)
     seen: dict[tuple[object, ...], str] = {}
     for alias, table in block.tables:
-        places = [
-            (table.source, tuple(sorted(key)), tuple(find(t.column(alias, name, True)) for name in sorted(key)))
-            for key in table.keys
-            if key
-        ]
-        for place in places:
-            if place in seen:
+        for key in map(sorted, filter(None, table.keys)):
+            place = (table.source, tuple(key), tuple(find(t.column(alias, name, True)) for name in key))
+            if seen.setdefault(place, alias) != alias:
                 return seen[place], alias
-        for place in places:
-            seen[place] = alias
     return None

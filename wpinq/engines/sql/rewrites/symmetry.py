@@ -30,9 +30,9 @@ only the order of the sum changes, which does not show. So all bits stay, and th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, combinations, permutations, product
+from itertools import chain, combinations, permutations
 
 from wpinq.engines.sql import blocks as b, terms as t
 from wpinq.engines.sql.rewrites.lookups import own_terms
@@ -131,11 +131,9 @@ class Automorphism:
         The block, with all lookups that its images need.
     image : callable
         A term, read from the permuted rows.
-    order : int
-        How often the permutation must be done to get back.
     orbit : tuple of SqlTerm
-        A column, and its image each time, until it is back: no two are known to be equal, and some table has the first
-        and another, for each other.
+        A column, and its image each time, until it and all tables are back: no two are known to be equal, and some
+        table has the first and another, for each other.
     missing : tuple of SqlTerm
         Conditions that the block does not have, each that two columns of one table differ: images of those that it
         has, and that the columns of the orbit differ. With them its condition is its own image.
@@ -143,7 +141,6 @@ class Automorphism:
 
     block: b.Block
     image: Image
-    order: int
     orbit: tuple[t.SqlTerm, ...]
     missing: tuple[t.SqlTerm, ...]
 
@@ -193,7 +190,7 @@ def _with_orbits(script: Script, block: b.Block, to: dict[str, str]) -> Iterator
         needed = {forms.number(term): term for term in _needed(others, orbit, image)}
         missing = [term for number, term in needed.items() if number not in held]
         if all(_differ(block, term) for term in missing):
-            yield Automorphism(block, image, order, tuple(orbit), tuple(missing))
+            yield Automorphism(block, image, tuple(orbit), tuple(missing))
 
 
 def core_tables(block: b.Block) -> list[tuple[str, b.SqlTable]]:
@@ -323,23 +320,22 @@ def one_an_orbit(script: Script, addends: b.Addends) -> b.Addends:
 
 
 def _parts(script: Script, block: b.Block) -> list[b.Addend]:
-    found = max(automorphisms(script, block), key=lambda one: one.order, default=None) if b.grows(block) else None
+    found = max(automorphisms(script, block), key=lambda one: len(one.orbit), default=None) if b.grows(block) else None
     if found is None:
         return [(block, (block.weight,))]
     missing, weights = found.missing, [block.weight]
-    while len(weights) < found.order:
+    while len(weights) < len(found.orbit):
         weights.append(found.image(weights[-1]))
-    condition = t.both([found.block.condition, *missing])
-    turned = replace(found.block, condition=condition)
-    reverse = _reversal(turned, found.orbit)
+    once = b.restricted(found.block, t.both(missing))
+    reverse = _reversal(once, found.orbit)
     if reverse is not None:
         ends = found.orbit[1], reverse(found.orbit[1])
         held = [places(found.block, alias, table, *ends) for alias, table in core_tables(found.block)]
         less = [t.call("less", *pair) for pair in (ends, *held) if pair]  # in one table, which is filtered so, too
-        turned, weights = b.restricted(turned, t.both(less)), [*weights, *map(reverse, weights)]
-    forms, same = NormalForms(b.classes(turned)), dict[int, t.SqlTerm]()
+        once, weights = b.restricted(once, t.both(less)), [*weights, *map(reverse, weights)]
+    forms, same = NormalForms(b.classes(once)), dict[int, t.SqlTerm]()
     weights = [same.setdefault(forms.number(weight), weight) for weight in weights]
-    parts = [_from_first(script, turned, found.orbit, weights)]
+    parts = [_from_first(script, once, found.orbit, weights)]
     for number, unequal in enumerate(missing):
         (equality,) = unequal.arguments
         condition = t.both([block.condition, *missing[:number], equality])
@@ -379,73 +375,59 @@ def _reversal(block: b.Block, orbit: tuple[t.SqlTerm, ...]) -> Image | None:
 def _from_first(script: Script, block: b.Block, orbit: Sequence[t.SqlTerm], weights: Sequence[t.SqlTerm]) -> b.Addend:
     """The block with the tables first that have the orbit's first column, and the weights that its rows add.
 
-    These have only the rows in which that column is the least. They have looked up the numbers by which it is. So terms
-    that are made of nothing else of those values are columns of theirs, and are not looked up again.
+    These have only the rows in which that column is the least, and have looked up the numbers by which it is. So where
+    the rest of the block reads one term of those numbers, the tables have it beside each value, and lookups of it go.
+    Several terms, which would go along with all rows that merely connect, are looked up where rows are left.
     """
-    (least, *images), find = orbit, b.classes(block)
+    (least, *images), find, tables = orbit, b.classes(block), dict(block.tables)
     held = {alias: here for alias, table in core_tables(block) for here in places(block, alias, table, least)}
     alias, here = next(iter(held.items()))
-    counts = script.counts(b.Block(((alias, dict(block.tables)[alias]),), t.TRUE, here, t.ONE))
-    lookups = [(table.source, key) for alias, table in block.tables if table.lookup for key in _key(alias, table)]
-    others = {find(key) for source, key in lookups if source != counts.source}  # which make terms with them
+    counts = script.counts(b.Block(((alias, tables[alias]),), t.TRUE, here, t.ONE))
     shown = replace(block, output=t.RecordShape(None, (*t.leaves(block.output), *weights)))
-    made = {
-        (key, term): t.renamed({key.scope: ""})(term)
-        for source, key in lookups
-        if source == counts.source and find(key) not in others
-        for term in own_terms(shown, key.scope)
-        if term != key
-    }
-    if len({*made.values()}) > 1:  # more would go with every row that only connects: they are looked up where it ends
-        made = {}
-    first, read, tables = dict[str, b.SqlTable](), dict[t.SqlTerm, t.SqlTerm](), dict(block.tables)
+    keys = [key for alias, table in block.tables if table.source == counts.source for key in _key(alias, table)]
+    made = {term: key for key in keys for term in own_terms(shown, key.scope) if term != key}
+    own = {t.renamed({key.scope: ""})(term) for term, key in made.items()}
+    if len(own) > 1 or any(term.kind == "column" for term in own):
+        made, own = {}, set()
+    first, read = {alias: tables[alias] for alias in held}, dict[t.SqlTerm, t.SqlTerm]()
     for alias, here in held.items():
-        first[alias], later = tables[alias], [place for o in images for place in places(block, alias, tables[alias], o)]
-        if later:
-            first[alias] = _ordered(script, tables[alias], here, later, counts, [*made.values()][:1])
-            for (key, term), place in product(made, [here, *later]):
-                if find(key) == find(place):
+        if later := [place for image in images for place in places(block, alias, tables[alias], image)]:
+            first[alias] = _ordered(script, tables[alias], [here, *later], counts, own)
+            at = {find(place): place for place in (here, *later)}
+            for term, key in made.items():
+                if place := at.get(find(key)):
                     read |= {key: place, term: t.column(alias, f"x{place.text}", term.nullable)}
-    gone, put = {term.scope for term in read}, t.substitute(read.get, ("column", "call"))
-    kept = (*first.items(), *(item for item in block.tables if item[0] not in {*first, *gone}))
-    said = [part for part in map(put, t.conjuncts(block.condition)) if not b.trivial(part)]
-    first_block = b.Block(kept, t.both(said), t.map_shape(put, block.output), put(block.weight))
-    return first_block, tuple(map(put, weights))
+    put, gone = t.substitute(read.get, ("column", "call")), {*first, *(term.scope for term in read)}
+    joined = (*first.items(), *(item for item in block.tables if item[0] not in gone))
+    block = b.Block(joined, put(block.condition), t.map_shape(put, block.output), put(block.weight))
+    return block, tuple(map(put, weights))
 
 
 def _ordered(
-    script: Script,
-    table: b.SqlTable,
-    first: t.SqlTerm,
-    later: list[t.SqlTerm],
-    counts: b.SqlTable,
-    added: Sequence[t.SqlTerm],
+    script: Script, table: b.SqlTable, values: list[t.SqlTerm], counts: b.SqlTable, own: Iterable[t.SqlTerm]
 ) -> b.SqlTable:
-    """The rows of a table in which one column comes before others, with a term of the numbers of rows of each.
+    """The rows of a table in which one column comes before others, with terms of the numbers of rows that have each.
 
     Of a mirrored table, those of the second column are those of the first, read the other way. These are made of the
     rows `x < y` alone, each turned where y comes first: half as many look up the numbers of their values.
     """
-    columns = table.at(first.scope)
-    if table.mirrored and [*later, first] == columns:
-        made = _ordered(script, table, columns[0], columns[1:], counts, added)
+    (first, *later), columns = values, table.at(values[0].scope)
+    if table.mirrored and values[::-1] == columns:
+        made = _ordered(script, table, columns, counts, own)
         names = [script.emitter.dialect.quote(name) for name, _ in made.columns]
         turned = ", ".join(f"{names[place ^ 1]} AS {name}" for place, name in enumerate(names))
         sql = f"(SELECT {turned}{'' if table.weight else ', w'} FROM {made.source})"
         return replace(made, source=sql, reads=(made.source,))
-    lookups = {script.alias(): value for value in (first, *later)}
+    lookups = {script.alias(): value for value in values}
     conditions = [condition for alias, value in lookups.items() for condition in b.matches(counts, alias, [value])]
     least, *numbers = [t.column(alias, "n", False) for alias in lookups]
     tables = ((first.scope, table), *((alias, counts) for alias in lookups))
-    terms = [columns, *([t.renamed({"": alias})(term) for alias in lookups] for term in added)]
-    names, shown = (
-        [*(term.text for term in columns), *(f"x{value.text}" for value in lookups.values())],
-        [*chain(*terms)],
-    )
-    if table.mirrored and [first, *later] == columns and not later[0].nullable:
-        turned_if = t.call("less", *numbers, least)
-        shown = [t.call("where", turned_if, *pair) for x, y in terms for pair in ((y, x), (x, y))]
-        conditions.append(t.call("less", first, *later))
+    terms = [columns, *([t.renamed({"": alias})(term) for alias in lookups] for term in own)]
+    names, shown = [term.text for term in columns] + [f"x{value.text}" for value in values], [*chain(*terms)]
+    if table.mirrored and values == columns and not later[0].nullable:
+        swapped = t.call("less", *numbers, least)
+        shown = [t.call("where", swapped, *pair) for x, y in terms for pair in ((y, x), (x, y))]
+        conditions.append(t.call("less", *values))
     else:
         for value, number in zip(later, numbers, strict=True):
             tie = t.call("equal", least, number)
