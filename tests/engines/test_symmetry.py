@@ -117,6 +117,36 @@ def test_edges_with_their_reverses_are_put_in_order_once(name: str, weights: tup
     assert found
 
 
+DIGRAPH = wp.source("edges", src=int, dst=int, facts=["simple_digraph"])
+BOTH_WAYS = symmetrize(SIMPLE)
+LOOPED = BOTH_WAYS.concat(BOTH_WAYS.select(lambda e: F.record(src=e.src, dst=e.src)))
+
+
+@for_each("name", ["sorted vertices", "by intersect"])
+@for_each("edges, loops", [(BOTH_WAYS, False), (DIGRAPH, False), (symmetrize(UNIT), True), (LOOPED, True)])
+def test_loops_are_read_only_where_two_ends_may_be_one(name: str, edges: Query, loops: bool) -> None:
+    query = SYMMETRIC[name](edges)
+    once, thrice = programs(query)
+    assert once != thrice
+    assert (" UNION ALL " in once.query) == loops
+    data = {"edges": {(a, b): 1.0 for a in range(12) for b in range(a + 1, 12) if (a * b) % 3}}
+    with Database(threads=2) as database:
+        found = database.evaluate(query.plan, data)
+        assert (
+            found
+            == database.evaluate(query.plan, data, rewrites=ALONE)
+            == database.evaluate(query.plan, data, rewrites=())
+        )
+    assert found or edges is DIGRAPH
+
+
+def test_a_term_of_the_degree_stands_beside_its_vertex_where_it_is_the_only_one() -> None:
+    carried, _ = programs(triangles_by_intersect(BOTH_WAYS))
+    assert len(set(carried.reads)) == 2
+    for query in (triangles_by_degree(BOTH_WAYS), triangles_by_intersect(UNIT)):
+        assert len(set(programs(query)[0].reads)) > 2
+
+
 def test_both_directions_around_a_triangle_are_one_where_nothing_tells_them_apart() -> None:
     both = triangles(symmetrize(SIMPLE))
     turning = both.where(lambda p: (p[0] < 9 * p[1]) & (p[1] < 9 * p[2]) & (p[2] < 9 * p[0]))
