@@ -19,7 +19,8 @@ column is less than its image, and adds the weights of both.
 **What breaks the symmetry.** Images of conditions `NOT x = y` that the block does not have (two paths that meet in a
 triangle need not say that all three vertices differ) are added, and so is that the column differs from its images. What
 that leaves out is made as it was, a block for each such pair that is equal; x and y must be columns of one table, whose
-rows with `x = y` are stored and joined first (the loops of a graph).
+rows with `x = y` are stored and joined first (the loops of a graph). A table of `unequal` pairs, as `simple` edges
+are, has none, and there is no such block.
 
 Needs: tables with the same rows; an output that is added up; choices of rows that can be more than the rows of each
 table, for else there is nothing to gain. Nothing is asked of the weights, which may differ within an orbit.
