@@ -27,7 +27,10 @@ def order_tables(script: Script, rows: b.QueryRows) -> b.QueryRows:
 
 
 def spanning(block: b.Block) -> b.Block:
-    """Compare each of some equal columns with the first of them, and read the first elsewhere."""
+    """Compare each of some equal columns with the first of them, and read the first elsewhere.
+
+    An order of two columns of one table is said of these, too: it halves the table before it is joined.
+    """
     parts = t.conjuncts(block.condition)
     if not any(map(b.links, parts)):
         return replace(block, condition=t.both(dict.fromkeys(parts)))
@@ -51,7 +54,9 @@ def spanning(block: b.Block) -> b.Block:
         equal += [(place[term.scope], term.text, t.same(first, term)) for term in rest]
     equal.sort(key=lambda item: item[:2])
     read = t.substitute(lambda term: firsts.get(term))
-    conditions = dict.fromkeys([*(term for _, _, term in equal), *(read(term) for term in others)])
+    scopes = {term: [column.scope for column in t.columns(term)] for term in others if term.text == "less"}
+    filters = [term for term, held in scopes.items() if len(held) == 2 and held[0] == held[1]]
+    conditions = dict.fromkeys([*(term for _, _, term in equal), *(read(term) for term in others), *filters])
     return b.Block(block.tables, t.both(conditions), t.map_shape(read, block.output), read(block.weight))
 
 
