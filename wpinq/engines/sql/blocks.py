@@ -381,7 +381,7 @@ def mirrored(relation: Relation) -> bool:
 
 
 def unequal(relation: Relation) -> bool:
-    """Whether the relation is a list of pairs, each of the two columns of a table of unequal pairs."""
+    """Whether the relation is a list of pairs, each of both columns of a table of unequal ones."""
     shown = [({*t.leaves(t.aligned(block.output, relation.type))}, block.tables) for block in relation.blocks]
     return all(any(table.unequal and {*table.at(alias)} == pair for alias, table in tables) for pair, tables in shown)
 

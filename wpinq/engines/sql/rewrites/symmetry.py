@@ -374,7 +374,7 @@ def _reversal(block: b.Block, orbit: tuple[t.SqlTerm, ...]) -> Image | None:
 
 
 def _from_first(script: Script, block: b.Block, orbit: Sequence[t.SqlTerm], weights: Sequence[t.SqlTerm]) -> b.Addend:
-    """The block with the tables first that have the orbit's first column, and the weights that its rows add.
+    """The block with the tables first that have the orbit's first column, and its weights.
 
     These have only the rows in which that column is the least, and have looked up the numbers by which it is. So where
     the rest of the block reads one term of those numbers, the tables have it beside each value, and lookups of it go.
@@ -407,7 +407,9 @@ def _from_first(script: Script, block: b.Block, orbit: Sequence[t.SqlTerm], weig
 def _ordered(
     script: Script, table: b.SqlTable, values: list[t.SqlTerm], counts: b.SqlTable, own: Iterable[t.SqlTerm]
 ) -> b.SqlTable:
-    """The rows of a table in which one column comes before others, with terms of the numbers of rows that have each.
+    """The rows of a table in which one column comes before others.
+
+    Beside each value may stand a term of the number of rows that have it.
 
     Of a mirrored table, those of the second column are those of the first, read the other way. These are made of the
     rows `x < y` alone, each turned where y comes first: half as many look up the numbers of their values.
@@ -437,9 +439,9 @@ def _ordered(
 
 
 def _from_loops(script: Script, block: b.Block, equality: t.SqlTerm) -> b.JoinedTables:
-    """The tables of a block, first one that has both sides of an equality; none where no row of it has equal ones.
+    """The tables of a block, first one that has both sides of an equality.
 
-    It has only the rows that satisfy the equality.
+    It has only the rows that satisfy the equality. Where the table says that it has none, there are no tables.
     """
     held = {item: pair for item in core_tables(block) if (pair := places(block, *item, *equality.arguments))}
     if any(table.unequal and {*pair} == {*table.at(alias)} for (alias, table), pair in held.items()):

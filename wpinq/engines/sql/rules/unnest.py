@@ -205,9 +205,10 @@ def shave(operator: Shave, script: Script, given: Relation, output: Relation) ->
 def _pieces_of_one_width(
     width: float, most: int | None, whole_pieces: bool, script: Script, block: Block, names: list[str]
 ) -> SqlTable:
-    """Pieces of one width and the rest, of which there is none where the plan says that all pieces weigh the width.
+    """Pieces of one width, and the rest.
 
-    The weight is a multiple of the width then, as near as a float is.
+    There is no rest where the plan says that all pieces weigh the width: the weight is as near to a multiple as a float
+    is.
     """
     dialect = script.emitter.dialect
     s = f"CAST({width!r} AS DOUBLE)"
