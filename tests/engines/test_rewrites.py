@@ -265,3 +265,17 @@ def test_a_proven_weight_that_is_not_one_is_read_as_what_it_is() -> None:
     assert equal_weights(both.plan)[both.plan.digest] == Fraction(1, 2)
     pairs, data = both.join(both, lambda x: x[1], lambda y: y[1]), {"rows": [(i % 4, i) for i in range(22)]}
     assert wp.evaluate(pairs, data, "duckdb").distance(wp.evaluate(pairs, data, exact=True)) < 1e-12
+
+
+@pytest.mark.parametrize(
+    "edges, width, whole",
+    [(UNIT, 1.0, True), (UNIT, 0.5, True), (UNIT, 2.0, False), (UNIT, 0.3, False), (ANY, 1.0, False)],
+)
+def test_pieces_that_all_weigh_the_width_are_counted(edges: wp.Query, width: float, whole: bool) -> None:
+    """Counts are multiples of the width; other weights may leave a rest, and are weighed piece by piece."""
+    query = edges.select(lambda e: e.src).shave(width).select(lambda x: x[1])
+    program = Plan(query.plan).program()
+    assert (program.output.count("HUGEINT") == 0) == whole
+    assert (" % " in program.output) == (not whole)
+    data = {"edges": {(a, b): 1.0 for a in range(9) for b in range(a)}}
+    assert evaluate(query.plan, data) == reference.evaluate(query.plan, data)

@@ -78,7 +78,7 @@ def interpret(text: str) -> ModuleType:
     exec(text.removeprefix(PRELUDE), space)
     for name in [name for name in space if name.startswith("hash_")]:
         space[name] = lambda *words: hash(words) & 0xFFFFFFFF
-    space["draw"] = _draw
+    space["draw"], space["next_draw"] = _draw, lambda seeds: _draw(list(seeds))
     space["mix"] = _mixer(-7046029254386353131, 32)
     space["mix_too"] = _mixer(-4417276706812531889, 29)
     space["plus"] = lambda a, b: wrapped(a + b)

@@ -43,6 +43,8 @@ class SqlTable:
     mirrored : bool
         Whether it has pairs of one type, in two columns or as the column `item`, and with each (x, y) also (y, x), as
         often and of the same weights.
+    unequal : bool
+        Whether it has two columns alone, of one type, which are equal in no row.
     piece : (str, str) or None
         Of the pieces of a Shave: the query of those of one number, `i`, before that number and after it.
     reads : tuple of str
@@ -65,6 +67,7 @@ class SqlTable:
     covers: tuple[str, tuple[str, ...]] | None = None
     few: tuple[tuple[str, int], ...] = ()
     mirrored: bool = False
+    unequal: bool = False
     piece: tuple[str, str] | None = None
     rows: str = ""
     cut: Block | None = None
@@ -375,6 +378,12 @@ def mirrored(relation: Relation) -> bool:
         if others or not table.mirrored or condition != t.TRUE or not packed or item in columns(weight):
             return False
     return True
+
+
+def unequal(relation: Relation) -> bool:
+    """Whether the relation is a list of pairs, each of both columns of a table of unequal ones."""
+    shown = [({*t.leaves(t.aligned(block.output, relation.type))}, block.tables) for block in relation.blocks]
+    return all(any(table.unequal and {*table.at(alias)} == pair for alias, table in tables) for pair, tables in shown)
 
 
 def derived(

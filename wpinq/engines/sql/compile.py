@@ -160,7 +160,8 @@ def _step(
 def _source(script: Script, operator: Source, output: Relation) -> Relation:
     columns, weight = column_list(operator.record), ONE if "unit_weights" in operator.facts else None
     keys, both_ways = (frozenset(dict(columns)),), "symmetric" in operator.facts
-    table = SqlTable(_table(operator.source), columns, keys, weight=weight, mirrored=both_ways)
+    unequal = len(columns) == 2 and not {"simple", "simple_digraph"}.isdisjoint(operator.facts)
+    table = SqlTable(_table(operator.source), columns, keys, weight=weight, mirrored=both_ways, unequal=unequal)
     return Relation((script.scan(table, operator.record),), output.type, output.mass, output.nonnegative)
 
 

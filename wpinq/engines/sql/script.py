@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
+from itertools import zip_longest
 from typing import Any, TypeVar
 
 from wpinq.columns.records import column_names
@@ -154,7 +155,9 @@ class Script:
             return relation
         sql, table = self.grouped(relation)
         name = self.table(sql, table.reads, table.rows)
-        table = replace(table, source=name, reads=(), rows="", mirrored=b.mirrored(relation))
+        table = replace(
+            table, source=name, reads=(), rows="", mirrored=b.mirrored(relation), unequal=b.unequal(relation)
+        )
         table = self.rewritten(b.StoredTable(table, relation.each)).table
         return replace(relation, blocks=(self.scan(table, relation.type),), partial=None)
 
@@ -237,19 +240,19 @@ class Script:
     def _rows_to_sum(self, added: list[b.Addends], numbers: bool = False) -> tuple[list[RowsQuery], list[str]]:
         """The queries of rows that are added up, and the columns of the weights that each adds.
 
-        With `numbers`, a further column `n` is the number of those weights.
+        Weights that are the same in every block are one column. With `numbers`, a further column `n` is the number of
+        weights of a row.
         """
-        width = max(len(weights) for addends in added for _, weights in addends.parts)
-        further = [f"{b.WEIGHT}{i}" for i in range(1, width)]
-        queries = []
-        for addends in added:
-            for block, weights in addends.parts:
-                outputs = list(t.leaves(block.output))
-                filled = [*weights[1:], *[t.number(0.0)] * (width - len(weights))]
-                counted = [t.literal(str(len(weights)))] if numbers else []
-                names = [*numbered("c", outputs), *(["n"] if numbers else []), *further, b.WEIGHT]
-                queries.append(self.select(block, [*outputs, *counted, *filled, weights[0]], names, addends.started))
-        return queries, [b.WEIGHT, *further]
+        parts = [(*part, addends.started) for addends in added for part in addends.parts]
+        columns = [*zip_longest(*(weights for _, weights, _ in parts), fillvalue=t.number(0.0))]
+        names, queries = dict[tuple[t.SqlTerm, ...], str](), list[RowsQuery]()
+        written = [names.setdefault(column, f"{b.WEIGHT}{i or ''}") for i, column in enumerate(columns)]
+        name, *others = names.values()
+        for (block, weights, started), (own, *further) in zip(parts, zip(*names, strict=True), strict=True):
+            outputs, counted = list(t.leaves(block.output)), [t.literal(str(len(weights)))] * numbers
+            listed = [*numbered("c", outputs), *["n"] * numbers, *others, name]
+            queries.append(self.select(block, [*outputs, *counted, *further, own], listed, started))
+        return queries, written
 
     # --- partial sums -----------------------------------------------------------------------------------------------
 

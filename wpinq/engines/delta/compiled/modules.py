@@ -48,11 +48,12 @@ class Compiler:
     Parameters
     ----------
     apart : bool
-        Whether no routine is ever given two arrays that overlap, one of which it writes.
+        Whether no routine is ever given two arrays that overlap, one of which it writes, and none makes an array:
+        then numba counts no references to arrays, which takes longer than a call.
     """
 
     def __init__(self, apart: bool) -> None:
-        self._options = {**_OPTIONS, "pipeline_class": _ArraysApart} if apart else _OPTIONS
+        self._options = {**_OPTIONS, "pipeline_class": _ArraysApart, "_nrt": False} if apart else _OPTIONS
         self._inner: list[tuple[Any, str]] = []
         self._entries: list[tuple[Any, str]] = []
 

@@ -364,11 +364,16 @@ def range_end(start: Int64, stop: Int64, limit: Int64) -> Int64:
 
 
 @fixed
+def next_draw(seeds: Uint64s) -> Float64:
+    """The number that `draw` gives next."""
+    return np.float64((seeds[0] + seeds[1]) >> np.uint64(11)) * 1.1102230246251565e-16
+
+
+@fixed
 def draw(seeds: Uint64s) -> Float64:
     """xoroshiro128+ (Blackman and Vigna): the top 53 bits as a number in [0, 1)."""
-    s0, s1 = seeds[0], seeds[1]
-    result = s0 + s1
-    s1 ^= s0
+    number = next_draw(seeds)
+    s0, s1 = seeds[0], seeds[0] ^ seeds[1]
     seeds[0] = ((s0 << np.uint64(24)) | (s0 >> np.uint64(40))) ^ s1 ^ (s1 << np.uint64(16))
     seeds[1] = (s1 << np.uint64(37)) | (s1 >> np.uint64(27))
-    return np.float64(result >> np.uint64(11)) * 1.1102230246251565e-16
+    return number

@@ -27,7 +27,10 @@ def order_tables(script: Script, rows: b.QueryRows) -> b.QueryRows:
 
 
 def spanning(block: b.Block) -> b.Block:
-    """Compare each of some equal columns with the first of them, and read the first elsewhere."""
+    """Compare each of some equal columns with the first of them, and read the first elsewhere.
+
+    An order of two columns of one table is said of these, too: it halves the table before it is joined.
+    """
     parts = t.conjuncts(block.condition)
     if not any(map(b.links, parts)):
         return replace(block, condition=t.both(dict.fromkeys(parts)))
@@ -51,7 +54,9 @@ def spanning(block: b.Block) -> b.Block:
         equal += [(place[term.scope], term.text, t.same(first, term)) for term in rest]
     equal.sort(key=lambda item: item[:2])
     read = t.substitute(lambda term: firsts.get(term))
-    conditions = dict.fromkeys([*(term for _, _, term in equal), *(read(term) for term in others)])
+    scopes = {term: [column.scope for column in t.columns(term)] for term in others if term.text == "less"}
+    filters = [term for term, held in scopes.items() if len(held) == 2 and held[0] == held[1]]
+    conditions = dict.fromkeys([*(term for _, _, term in equal), *(read(term) for term in others), *filters])
     return b.Block(block.tables, t.both(conditions), t.map_shape(read, block.output), read(block.weight))
 
 
@@ -282,7 +287,7 @@ def _values(script: Script, block: b.Block, terms: list[t.SqlTerm]) -> b.SqlTabl
     if len(block.tables) == 1 and block.condition == t.TRUE and not table.reads:
         held = [(term.text, term.nullable) for term in terms if term.kind == "column"]
         if len(held) == len(terms) and any(key <= dict(held).keys() for key in table.keys):
-            return replace(table, columns=tuple(held), mirrored=False)
+            return replace(table, columns=tuple(held), mirrored=False, unequal=False)
     names = numbered("c", terms)
     rows, read = script.select(block, terms, names)
     listed = tuple((name, term.nullable) for name, term in zip(names, terms, strict=True))
@@ -342,14 +347,8 @@ def _find(block: b.Block) -> tuple[str, str] | None:
     find = b.classes(block)
     seen: dict[tuple[object, ...], str] = {}
     for alias, table in block.tables:
-        places = [
-            (table.source, tuple(sorted(key)), tuple(find(t.column(alias, name, True)) for name in sorted(key)))
-            for key in table.keys
-            if key
-        ]
-        for place in places:
-            if place in seen:
+        for key in map(sorted, filter(None, table.keys)):
+            place = (table.source, tuple(key), tuple(find(t.column(alias, name, True)) for name in key))
+            if seen.setdefault(place, alias) != alias:
                 return seen[place], alias
-        for place in places:
-            seen[place] = alias
     return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass, replace
 from operator import attrgetter
 
@@ -59,9 +59,13 @@ def _find(block: Block, done: set[str]) -> _Lookups:
     return []
 
 
-def _pure(block: Block, group: _Lookups) -> dict[bytes, bool]:
-    """For each term of a block, whether it is made of the group's columns alone."""
-    inside = {alias for (alias, _), _ in group}
+def own_terms(block: Block, alias: str) -> list[t.SqlTerm]:
+    """The terms of a block that are made of one table's columns alone: the largest ones."""
+    return _wanted(_roots(block), _pure(block, {alias}))
+
+
+def _pure(block: Block, inside: Container[str]) -> dict[bytes, bool]:
+    """For each term of a block, whether it is made of the columns of some tables alone."""
     pure: dict[bytes, bool] = {}
     constant: set[bytes] = set()
     for term in t.walk(_roots(block)):
@@ -83,12 +87,12 @@ def _roots(block: Block) -> list[t.SqlTerm]:
 
 
 def _terms(block: Block, group: _Lookups) -> bool:
-    pure = _pure(block, group)
+    pure = _pure(block, {alias for (alias, _), _ in group})
     return any(pure[term.digest] and term.kind == "call" for term in t.walk(_roots(block)[:-1]))
 
 
 def _fold(script: Script, block: Block, group: _Lookups) -> tuple[Block, str]:
-    pure = _pure(block, group)
+    pure = _pure(block, {alias for (alias, _), _ in group})
     parts = t.conjuncts(block.condition)
     inside = [part for part in parts if pure[part.digest]]
     outside = [part for part in parts if not pure[part.digest]]

@@ -19,7 +19,8 @@ column is less than its image, and adds the weights of both.
 **What breaks the symmetry.** Images of conditions `NOT x = y` that the block does not have (two paths that meet in a
 triangle need not say that all three vertices differ) are added, and so is that the column differs from its images. What
 that leaves out is made as it was, a block for each such pair that is equal; x and y must be columns of one table, whose
-rows with `x = y` are stored and joined first (the loops of a graph).
+rows with `x = y` are stored and joined first (the loops of a graph). A table of `unequal` pairs, as `simple` edges
+are, has none, and there is no such block.
 
 Needs: tables with the same rows; an output that is added up; choices of rows that can be more than the rows of each
 table, for else there is nothing to gain. Nothing is asked of the weights, which may differ within an orbit.
@@ -30,11 +31,12 @@ only the order of the sum changes, which does not show. So all bits stay, and th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, permutations
+from itertools import chain, combinations, permutations
 
 from wpinq.engines.sql import blocks as b, terms as t
+from wpinq.engines.sql.rewrites.lookups import own_terms
 from wpinq.engines.sql.script import Script
 
 # --- normal forms -----------------------------------------------------------------------------------------------------
@@ -130,11 +132,9 @@ class Automorphism:
         The block, with all lookups that its images need.
     image : callable
         A term, read from the permuted rows.
-    order : int
-        How often the permutation must be done to get back.
     orbit : tuple of SqlTerm
-        A column, and its image each time, until it is back: no two are known to be equal, and some table has the first
-        and another, for each other.
+        A column, and its image each time, until it and all tables are back: no two are known to be equal, and some
+        table has the first and another, for each other.
     missing : tuple of SqlTerm
         Conditions that the block does not have, each that two columns of one table differ: images of those that it
         has, and that the columns of the orbit differ. With them its condition is its own image.
@@ -142,7 +142,6 @@ class Automorphism:
 
     block: b.Block
     image: Image
-    order: int
     orbit: tuple[t.SqlTerm, ...]
     missing: tuple[t.SqlTerm, ...]
 
@@ -192,7 +191,7 @@ def _with_orbits(script: Script, block: b.Block, to: dict[str, str]) -> Iterator
         needed = {forms.number(term): term for term in _needed(others, orbit, image)}
         missing = [term for number, term in needed.items() if number not in held]
         if all(_differ(block, term) for term in missing):
-            yield Automorphism(block, image, order, tuple(orbit), tuple(missing))
+            yield Automorphism(block, image, tuple(orbit), tuple(missing))
 
 
 def core_tables(block: b.Block) -> list[tuple[str, b.SqlTable]]:
@@ -322,26 +321,27 @@ def one_an_orbit(script: Script, addends: b.Addends) -> b.Addends:
 
 
 def _parts(script: Script, block: b.Block) -> list[b.Addend]:
-    found = max(automorphisms(script, block), key=lambda one: one.order, default=None) if b.grows(block) else None
+    found = max(automorphisms(script, block), key=lambda one: len(one.orbit), default=None) if b.grows(block) else None
     if found is None:
         return [(block, (block.weight,))]
     missing, weights = found.missing, [block.weight]
-    while len(weights) < found.order:
+    while len(weights) < len(found.orbit):
         weights.append(found.image(weights[-1]))
-    condition = t.both([found.block.condition, *missing])
-    first = replace(found.block, tables=_from_first(script, found), condition=condition)
-    reverse = _reversal(replace(found.block, condition=condition), found.orbit)
+    once = b.restricted(found.block, t.both(missing))
+    reverse = _reversal(once, found.orbit)
     if reverse is not None:
         ends = found.orbit[1], reverse(found.orbit[1])
         held = [places(found.block, alias, table, *ends) for alias, table in core_tables(found.block)]
         less = [t.call("less", *pair) for pair in (ends, *held) if pair]  # in one table, which is filtered so, too
-        first, weights = b.restricted(first, t.both(less)), [*weights, *map(reverse, weights)]
-    parts: list[b.Addend] = [(first, tuple(weights))]
+        once, weights = b.restricted(once, t.both(less)), [*weights, *map(reverse, weights)]
+    forms, same = NormalForms(b.classes(once)), dict[int, t.SqlTerm]()
+    weights = [same.setdefault(forms.number(weight), weight) for weight in weights]
+    parts = [_from_first(script, once, found.orbit, weights)]
     for number, unequal in enumerate(missing):
         (equality,) = unequal.arguments
         condition = t.both([block.condition, *missing[:number], equality])
-        rest = replace(block, tables=_from_loops(script, block, equality), condition=condition)
-        parts.append((rest, (block.weight,)))
+        if tables := _from_loops(script, block, equality):
+            parts.append((replace(block, tables=tables, condition=condition), (block.weight,)))
     return parts
 
 
@@ -373,75 +373,95 @@ def _reversal(block: b.Block, orbit: tuple[t.SqlTerm, ...]) -> Image | None:
     return None
 
 
-def _from_first(script: Script, found: Automorphism) -> b.JoinedTables:
-    """The tables of a block, first those with the orbit's first column.
+def _from_first(script: Script, block: b.Block, orbit: Sequence[t.SqlTerm], weights: Sequence[t.SqlTerm]) -> b.Addend:
+    """The block with the tables first that have the orbit's first column, and its weights.
 
-    These have only the rows in which that column is the least.
+    These have only the rows in which that column is the least, and have looked up the numbers by which it is. So where
+    the rest of the block reads one term of those numbers, the tables have it beside each value, and lookups of it go.
+    Several terms, which would go along with all rows that merely connect, are looked up where rows are left.
     """
-    block, (least, *images) = found.block, found.orbit
+    (least, *images), find, tables = orbit, b.classes(block), dict(block.tables)
     held = {alias: here for alias, table in core_tables(block) for here in places(block, alias, table, least)}
     alias, here = next(iter(held.items()))
-    counts = script.counts(b.Block(((alias, dict(block.tables)[alias]),), t.TRUE, here, t.ONE))
-    first: dict[str, b.SqlTable] = {}
-    for alias, table in block.tables:
-        if alias in held:
-            later = [place for other in images for place in places(block, alias, table, other)]
-            first[alias] = _ordered(script, table, held[alias], later, counts) if later else table
-    return (*first.items(), *(item for item in block.tables if item[0] not in first))
+    counts = script.counts(b.Block(((alias, tables[alias]),), t.TRUE, here, t.ONE))
+    shown = replace(block, output=t.RecordShape(None, (*t.leaves(block.output), *weights)))
+    keys = [key for alias, table in block.tables if table.source == counts.source for key in _key(alias, table)]
+    made = {term: key for key in keys for term in own_terms(shown, key.scope) if term != key}
+    own = {t.renamed({key.scope: ""})(term) for term, key in made.items()}
+    if len(own) > 1 or any(term.kind == "column" for term in own):
+        made, own = {}, set()
+    first, read = {alias: tables[alias] for alias in held}, dict[t.SqlTerm, t.SqlTerm]()
+    for alias, here in held.items():
+        if later := [place for image in images for place in places(block, alias, tables[alias], image)]:
+            first[alias] = _ordered(script, tables[alias], [here, *later], counts, own)
+            at = {find(place): place for place in (here, *later)}
+            for term, key in made.items():
+                if place := at.get(find(key)):
+                    read |= {key: place, term: t.column(alias, f"x{place.text}", term.nullable)}
+    put, gone = t.substitute(read.get, ("column", "call")), {*first, *(term.scope for term in read)}
+    joined = (*first.items(), *(item for item in block.tables if item[0] not in gone))
+    block = b.Block(joined, put(block.condition), t.map_shape(put, block.output), put(block.weight))
+    return block, tuple(map(put, weights))
 
 
 def _ordered(
-    script: Script, table: b.SqlTable, first: t.SqlTerm, later: list[t.SqlTerm], counts: b.SqlTable
+    script: Script, table: b.SqlTable, values: list[t.SqlTerm], counts: b.SqlTable, own: Iterable[t.SqlTerm]
 ) -> b.SqlTable:
     """The rows of a table in which one column comes before others.
+
+    Beside each value may stand a term of the number of rows that have it.
 
     Of a mirrored table, those of the second column are those of the first, read the other way. These are made of the
     rows `x < y` alone, each turned where y comes first: half as many look up the numbers of their values.
     """
-    columns = table.at(first.scope)
-    if table.mirrored and [*later, first] == columns:
-        made = _ordered(script, table, columns[0], columns[1:], counts)
-        one, other = (script.emitter.dialect.quote(name) for name, _ in table.columns)
-        sql = f"(SELECT {other} AS {one}, {one} AS {other}{'' if table.weight else ', w'} FROM {made.source})"
+    (first, *later), columns = values, table.at(values[0].scope)
+    if table.mirrored and values[::-1] == columns:
+        made = _ordered(script, table, columns, counts, own)
+        names = [script.emitter.dialect.quote(name) for name, _ in made.columns]
+        turned = ", ".join(f"{names[place ^ 1]} AS {name}" for place, name in enumerate(names))
+        sql = f"(SELECT {turned}{'' if table.weight else ', w'} FROM {made.source})"
         return replace(made, source=sql, reads=(made.source,))
-    lookups = {script.alias(): value for value in (first, *later)}
+    lookups = {script.alias(): value for value in values}
     conditions = [condition for alias, value in lookups.items() for condition in b.matches(counts, alias, [value])]
     least, *numbers = [t.column(alias, "n", False) for alias in lookups]
     tables = ((first.scope, table), *((alias, counts) for alias in lookups))
-    if table.mirrored and [first, *later] == columns and not later[0].nullable:
-        turned = t.call("less", numbers[0], least)
-        shown = [t.call("where", turned, *later, first), t.call("where", turned, first, *later)]
-        return _filtered(script, table, tables, t.both([*conditions, t.call("less", first, *later)]), shown)
-    for value, number in zip(later, numbers, strict=True):
-        tie = t.call("equal", least, number)
-        conditions.append(t.call("where", tie, t.call("less", first, value), t.call("less", least, number)))
-    return _filtered(script, table, tables, t.both(conditions))
+    terms = [columns, *([t.renamed({"": alias})(term) for alias in lookups] for term in own)]
+    names, shown = [term.text for term in columns] + [f"x{value.text}" for value in values], [*chain(*terms)]
+    if table.mirrored and values == columns and not later[0].nullable:
+        swapped = t.call("less", *numbers, least)
+        shown = [t.call("where", swapped, *pair) for x, y in terms for pair in ((y, x), (x, y))]
+        conditions.append(t.call("less", *values))
+    else:
+        for value, number in zip(later, numbers, strict=True):
+            tie = t.call("equal", least, number)
+            conditions.append(t.call("where", tie, t.call("less", first, value), t.call("less", least, number)))
+    return _filtered(script, table, tables, t.both(conditions), dict(zip(names, shown, strict=False)))
 
 
 def _from_loops(script: Script, block: b.Block, equality: t.SqlTerm) -> b.JoinedTables:
     """The tables of a block, first one that has both sides of an equality.
 
-    It has only the rows that satisfy the equality.
+    It has only the rows that satisfy the equality. Where the table says that it has none, there are no tables.
     """
-    held = {
-        alias: pair for alias, table in core_tables(block) if (pair := places(block, alias, table, *equality.arguments))
-    }
-    alias, pair = next(iter(held.items()))
-    table = dict(block.tables)[alias]
-    loops = _filtered(script, table, ((alias, table),), t.same(*pair))
+    held = {item: pair for item in core_tables(block) if (pair := places(block, *item, *equality.arguments))}
+    if any(table.unequal and {*pair} == {*table.at(alias)} for (alias, table), pair in held.items()):
+        return ()
+    (alias, table), pair = next(iter(held.items()))
+    shown = {term.text: term for term in table.at(alias)}
+    loops = _filtered(script, table, ((alias, table),), t.same(*pair), shown)
     return ((alias, loops), *(item for item in block.tables if item[0] != alias))
 
 
 def _filtered(
-    script: Script, table: b.SqlTable, tables: b.JoinedTables, condition: t.SqlTerm, record: Sequence[t.SqlTerm] = ()
+    script: Script, table: b.SqlTable, tables: b.JoinedTables, condition: t.SqlTerm, shown: Mapping[str, t.SqlTerm]
 ) -> b.SqlTable:
-    """Some rows of the first of some tables, stored; with another record where that is given."""
-    alias, _ = tables[0]
-    weight = [t.column(alias, "w", False)] * (table.weight is None)
-    shown = [*(record or table.at(alias)), *weight]
-    block = b.Block(tables, condition, t.RecordShape(None, ()), shown[0])
-    query = script.emitter.select(block, shown, [term.text for term in (*table.at(alias), *weight)])
-    return replace(table, source=script.table(query, [held.source for _, held in tables]), mirrored=False)
+    """Some rows of the first of some tables, stored with these columns."""
+    weight = {} if table.weight else {b.WEIGHT: t.column(tables[0][0], b.WEIGHT, False)}
+    block = b.Block(tables, condition, t.RecordShape(None, ()), t.ONE)
+    query = script.emitter.select(block, [*shown.values(), *weight.values()], [*shown, *weight])
+    source = script.table(query, [held.source for _, held in tables])
+    columns = tuple((name, term.nullable) for name, term in shown.items())
+    return replace(table, source=source, columns=columns, mirrored=False, unequal=False)
 
 
 # Of two choices of rows that are mirror images, one is made, and adds the weights of both.

@@ -12,7 +12,6 @@ integers; a piece that is a whole width is that width, another is off by two ste
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -193,7 +192,8 @@ def shave(operator: Shave, script: Script, given: Relation, output: Relation) ->
         power = sums.exponent(given.mass) - few.bit_length() - 1
         table = _pieces_of_widths(items, _running_totals(operator.widths, few, power), script, record, names, power)
     else:
-        table = _pieces_of_one_width(operator.widths, few, script, record, names)
+        whole = output.each == Fraction(operator.widths)
+        table = _pieces_of_one_width(operator.widths, few, whole, script, record, names)
     keys = tuple(key | {"i"} for key in output_keys(record, names) or (frozenset(names),))
     columns = (*column_list(given.type), ("i", False))
     scan = script.scan(replace(table, columns=columns, keys=keys, few=() if few is None else (("i", few),)))
@@ -202,11 +202,19 @@ def shave(operator: Shave, script: Script, given: Relation, output: Relation) ->
     return replace(output, blocks=(replace(scan, output=shape),))
 
 
-def _pieces_of_one_width(width: float, most: int | None, script: Script, block: Block, names: list[str]) -> SqlTable:
+def _pieces_of_one_width(
+    width: float, most: int | None, whole_pieces: bool, script: Script, block: Block, names: list[str]
+) -> SqlTable:
+    """Pieces of one width, and the rest.
+
+    There is no rest where the plan says that all pieces weigh the width: the weight is as near to a multiple as a float
+    is.
+    """
     dialect = script.emitter.dialect
     s = f"CAST({width!r} AS DOUBLE)"
     inner, read = script.rows(block)
-    cut = f"SELECT {', '.join([*names, f'w % {s} AS rest', 'w'])} FROM ({inner}) WHERE w > 0"
+    rest = "CAST(0 AS DOUBLE)" if whole_pieces else f"w % {s}"
+    cut = f"SELECT {', '.join([*names, f'{rest} AS rest', 'w'])} FROM ({inner}) WHERE w > 0"
     whole = f"CAST(round((w - rest) / {s}) AS BIGINT)"
     pieces = "whole + CAST(rest > 0 AS BIGINT)"
     if most is not None:
@@ -217,16 +225,8 @@ def _pieces_of_one_width(width: float, most: int | None, script: Script, block: 
     spread = f"SELECT {', '.join([*names, 'rest', 'whole', numbers])} FROM ({counted})"
     weighed = f"SELECT {', '.join([*names, 'i', f'CASE WHEN i < whole THEN {s} ELSE rest END AS w'])} FROM "
     one = f"{weighed}(SELECT *, ", f" AS i FROM ({counted})) WHERE i < {pieces}"
-    weight = _constant_piece(block, width)
+    weight = t.number(width) if whole_pieces else None
     return replace(derived(f"{weighed}({spread})", (), read), weight=weight, piece=one, cut=block)
-
-
-def _constant_piece(block: Block, width: float) -> t.SqlTerm | None:
-    """The weight of every piece, where all records weigh one multiple of the width by the plan."""
-    if block.weight.kind != "literal":
-        return None
-    weight = t.number_value(block.weight)
-    return t.number(width) if math.fmod(weight, width) == 0 else None
 
 
 def _widths(operator: Shave, widths: Lambda, script: Script, block: Block) -> t.SqlTerm:

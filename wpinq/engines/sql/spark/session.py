@@ -60,7 +60,7 @@ EXPOSURES = {
 _BETWEEN = ("network", "executor_log")
 
 #: Of a Spark that is started here.
-_OWN = {_PROGRESS: "false", "spark.api.mode": "classic"} | {
+_OWN = {_PROGRESS: "false", "spark.api.mode": "classic", "spark.sql.codegen.cache.maxEntries": "1000"} | {
     name: safe for word, (name, _, safe) in EXPOSURES.items() if word not in _BETWEEN
 }
 
@@ -227,7 +227,8 @@ def frame_of(spark: Any, source: Source, weights: object) -> Any:
     if isinstance(weights, EngineDataset):
         return _adopted(spark, weights.frame)
     if isinstance(weights, StoredColumns):
-        return _held(spark, source, weights)
+        check_norm(source, weights.norm)
+        return _made(spark, weights.arrow().cast(_schema(source.record)))  # no row becomes a Python object
     assert isinstance(weights, Mapping)
     numbers = np.fromiter(map(float, weights.values()), dtype=np.float64, count=len(weights))
     check_weights(source, numbers)
@@ -244,12 +245,6 @@ def no_rows(spark: Any, source: Source) -> Any:
     kinds = [*zip(column_names(source.record), map(type_in_spark, column_types(source.record)), strict=True)]
     columns = ", ".join(f"CAST(NULL AS {kind}) AS {name}" for name, kind in [*kinds, ("w", "DOUBLE")])
     return _adopted(spark, spark.sql(f"SELECT {columns} FROM range(0, 1, 1, 1) WHERE id < 0"))
-
-
-def _held(spark: Any, source: Source, weights: StoredColumns) -> Any:
-    """Columns that are held, by Arrow: none of their rows becomes a Python object."""
-    check_norm(source, weights.norm)
-    return _made(spark, weights.arrow().cast(_schema(source.record)))
 
 
 def _adopted(spark: Any, frame: Any) -> Any:

@@ -101,12 +101,8 @@ class WalkCode:
         emission, place = self.emission(writer, target, 0, probe.lines, each.words(probe, writer.words))
         amount = ("" if others else "sign * ") + _scaled(each.share, value)
         if self.emissions[emission].lists:
-            # unsigned: no place is counted from the end. No call: numba counts references to the arrays of each
-            writer.line(f"o = np.uint64({wr.MAPS}[np.uint64({place})])")
-            last = f"{wr.TOUCHED}[np.uint64({wr.COUNTS}[0])]"
-            new = [f"{wr.STAMPS}[o] = stamp", f"{wr.DELTA}[o] = 0.0", f"{last} = o", f"{wr.COUNTS}[0] += 1"]
-            writer.when(f"{wr.STAMPS}[o] != stamp", *new)
-            writer.line(f"{wr.DELTA}[o] += {amount}")
+            output = f"np.uint64({wr.MAPS}[np.uint64({place})])"  # unsigned: no place is counted from the end
+            writer.line(rt.call_by_name(wr.add_output, o=output, amount=amount))
         else:
             self.constants.append(emission)
             writer.line(f"{wr.ACC}[{len(self.constants) - 1}] += {amount}")

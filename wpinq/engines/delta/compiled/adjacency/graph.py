@@ -211,27 +211,21 @@ def chances(
 
     The neighbours of a and p are marked, and those of b and q among them listed.
     """
-    added_aq = added_pb = removed_ab = removed_pq = 0.0
-    for n in range(on.common[0, 0]):
-        w = on.neighbours[on.common[0, n + ONE]]
-        inverse = 1.0 / np.float64(on.starts[w + ONE] - on.starts[w])
-        if on.marks[w, 0] >= mark:
-            removed_ab += inverse
-        if on.marks[w, 1] >= mark and w != a and w != q:
-            added_pb += inverse
-    for n in range(on.common[1, 0]):
-        w = on.neighbours[on.common[1, n + ONE]]
-        inverse = 1.0 / np.float64(on.starts[w + ONE] - on.starts[w])
-        if on.marks[w, 1] >= mark:
-            removed_pq += inverse
-        if on.marks[w, 0] >= mark and w != b and w != p:
-            added_aq += inverse
-    d_a, d_b = np.float64(on.starts[a + ONE] - on.starts[a]), np.float64(on.starts[b + ONE] - on.starts[b])
-    d_p, d_q = np.float64(on.starts[p + ONE] - on.starts[p]), np.float64(on.starts[q + ONE] - on.starts[q])
+    forward = reverse = 0.0
+    for side, near, lost, won, other in ((np.uint64(0), b, a, p, q), (ONE, q, p, a, b)):
+        added = removed = 0.0
+        for n in range(on.common[side, 0]):
+            w = on.neighbours[on.common[side, n + ONE]]
+            inverse = 1.0 / np.float64(on.starts[w + ONE] - on.starts[w])
+            if on.marks[w, side] >= mark:
+                removed += inverse
+            if on.marks[w, ONE - side] >= mark and w != lost and w != other:
+                added += inverse
+        degree = np.float64(on.starts[near + ONE] - on.starts[near])
+        reverse += removed / (degree * np.float64(on.starts[lost + ONE] - on.starts[lost]))
+        forward += added / (degree * np.float64(on.starts[won + ONE] - on.starts[won]))
     plain = (1.0 - closing) / len(on.edges)
-    forward = plain + closing * (added_aq / (d_a * d_q) + added_pb / (d_p * d_b))
-    reverse = plain + closing * (removed_ab / (d_a * d_b) + removed_pq / (d_p * d_q))
-    return reverse / forward
+    return (plain + closing * reverse) / (plain + closing * forward)
 
 
 @inlined
@@ -246,21 +240,22 @@ def most_chances(closing: rt.Float64, on: rt.Arrays) -> rt.Float64:
 
 
 @fixed
-def put_neighbour(a: rt.Uint32, b: rt.Uint32, q: rt.Uint32, i: rt.Uint64, on: rt.Arrays) -> None:
-    """Put q where b stands among the neighbours of a; the edge there is i now."""
+def put_neighbour(a: rt.Uint32, b: rt.Uint32, q: rt.Uint32, i: rt.Uint64, on: rt.Arrays) -> rt.Uint64:
+    """Put q, of edge i, where b stands among the neighbours of a, and return the place."""
     k = on.starts[a]
     while on.neighbours[k] != b:
         k += ONE
     on.neighbours[k] = q
     on.ids[k] = i
+    return k
 
 
 @fixed
-def exchange(a: rt.Uint32, b: rt.Uint32, p: rt.Uint32, q: rt.Uint32, i: rt.Uint64, j: rt.Uint64, on: rt.Arrays) -> None:
-    """Edge i becomes {a, q}, edge j becomes {p, b}."""
-    put_neighbour(a, b, q, i, on)
-    put_neighbour(b, a, p, j, on)
-    put_neighbour(p, q, b, j, on)
-    put_neighbour(q, p, a, i, on)
+def exchange(
+    a: rt.Uint32, b: rt.Uint32, p: rt.Uint32, q: rt.Uint32, i: rt.Uint64, j: rt.Uint64, on: rt.Arrays
+) -> Annotated[tuple[Any, Any, Any, Any], "UniTuple(uint64, 4)"]:
+    """Make edge i {a, q} and edge j {p, b}, and return their places in the four lists."""
     on.edges[i, 0], on.edges[i, 1] = a, q
     on.edges[j, 0], on.edges[j, 1] = p, b
+    at_a, at_b = put_neighbour(a, b, q, i, on), put_neighbour(b, a, p, j, on)
+    return at_a, at_b, put_neighbour(p, q, b, j, on), put_neighbour(q, p, a, i, on)

@@ -53,18 +53,23 @@ FourVertices = Annotated[tuple[Any, Any, Any, Any], "UniTuple(uint32, 4)"]
 # --- changes of a swap: outputs, and the rows of edges ----------------------------------------------------------------
 
 
+@inlined
+def add_output(o: rt.Uint64, amount: rt.Float64, stamp: rt.Uint32, on: rt.Arrays) -> None:
+    """Add to what a swap adds to an output."""
+    if on.stamps[o] != stamp:
+        on.stamps[o] = stamp
+        on.delta[o] = 0.0
+        on.touched[np.uint64(on.counts[0])] = o
+        on.counts[0] += 1
+    on.delta[o] += amount
+
+
 @fixed
 def settle_sums(stamp: rt.Uint32, on: rt.Arrays) -> None:
     """Add to the outputs what was gathered by places known beforehand."""
     for r in range(len(on.acc)):
         if on.acc[r] != 0.0 and on.acc_at[r] >= 0:
-            o = np.uint64(on.acc_at[r])
-            if on.stamps[o] != stamp:
-                on.stamps[o] = stamp
-                on.delta[o] = 0.0
-                on.touched[np.uint64(on.counts[0])] = o
-                on.counts[0] += 1
-            on.delta[o] += on.acc[r]
+            add_output(np.uint64(on.acc_at[r]), on.acc[r], stamp, on)
 
 
 @inlined
@@ -309,20 +314,19 @@ class WalkRoutines:
             self._change_triangles(writer, "b", "a", "p", "q")
             self._change_triangles(writer, "q", "p", "a", "b")
             self._change_rows(writer)
-            line(rt.call_by_name(settle_sums, stamp="mark"), "evaluated += 1", f"level = {rt.call_by_name(rt.draw)}")
+            line(rt.call_by_name(settle_sums, stamp="mark"), "evaluated += 1")
             self._judge(writer)
             # most exchanges are refused whatever the chances, so these are computed where they decide
             ratio = rt.call_by_name(graph.chances)
             writer.when("closing > 0.0", f"likely = likely * {ratio} if level < likely * most else 0.0")
             kept = [f"for n in range({COUNTS}[0]):", f"    {CURRENT}[{TOUCHED}[n]] += {DELTA}[{TOUCHED}[n]]"]
+            kept += [] if self._close is None else _both_sides("True")
+            kept.append(f"at_a, at_b, at_p, at_q = {rt.call_by_name(graph.exchange)}")
             if self._close is not None:
-                kept += _both_sides("True")
-            kept.append(rt.call_by_name(graph.exchange))
-            if self._close is not None:
-                for n, edge in enumerate("ij"):
+                for n, (edge, first, last) in enumerate([("i", "a", "q"), ("j", "p", "b")]):
                     found = rt.call_by_name(is_tight, edge=edge)
                     kept.append(rt.call(add_row, FRESH, f"np.uint64({n})", ROWS, edge, "1.0", "0.0"))
-                    kept.append(rt.call_by_name(tighten, edge=edge, tight_now=found))
+                    kept.append(f"{TIGHT}[at_{first}] = {TIGHT}[at_{last}] = {found}")
             writer.when("level < likely", "accepted += 1", *kept)
         line("tallies[0] += evaluated", "tallies[1] += accepted", "tallies[2] += steps")
 
@@ -336,6 +340,9 @@ class WalkRoutines:
             writer.line(rt.call_by_name(mark, vertex=vertex, side=side))
             writer.when(f"{MARKS}[{far}, {side}] >= mark", "continue")
         writer.line(*([] if self._close is None else [f"fetch({ROWS}, i)", f"fetch({ROWS}, j)"]))
+        # the edge that the next step draws first is fetched meanwhile
+        following = f"np.uint64({rt.call_by_name(rt.next_draw)} * len({EDGES}))"
+        writer.line(f"level = {rt.call_by_name(rt.draw)}", f"fetch({EDGES}, {following})")
         # a loop: numba's slices cost more than a step
         writer.line(f"{COUNTS}[0] = 0", f"for r in range(len({ACC})):", f"    {ACC}[r] = 0.0")
 
