@@ -330,7 +330,8 @@ def simulate(
     if waits_for_keys(measurement):
         raise PlanError(f"simulate needs {needed}")
     drawn = zip(asked, weights_of([one.plan for one in asked], data, engine, FLOAT), seeds, strict=True)
-    return measurement.read([_released(one, WeightedDataset(weights), own) for one, weights, own in drawn])
+    given = [(one, WeightedDataset(weights), own) for one, weights, own in drawn]
+    return measurement.read([(_Waiting if waits_for_keys(each[0]) else _simulate)(*each) for each in given])
 
 
 @dataclass(frozen=True)
@@ -345,11 +346,6 @@ class _Waiting:
         """The answers for keys."""
         domain = check_domain(keys, self.measurement.key_type)
         return _simulate(replace(self.measurement, domain=domain), self.weights, self.seed)
-
-
-def _released(measurement: Measurement, weights: WeightedDataset, seed: int) -> Answers | _Waiting:
-    waits = waits_for_keys(measurement)
-    return _Waiting(measurement, weights, seed) if waits else _simulate(measurement, weights, seed)
 
 
 def _simulate(measurement: Measurement, weights: WeightedDataset, seed: int) -> Answers:

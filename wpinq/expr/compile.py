@@ -50,7 +50,9 @@ class _FunctionWriter:
         names, lines = outer.new_child(), list[str]()
         name, parameters = self.fresh("f"), [self.fresh("x") for _ in lambda_.parameters]
         names.update(zip((variable.digest for variable in lambda_.parameters), parameters, strict=True))
-        for node in below_first([lambda_.body], _computed_before, names):
+        for node in below_first(
+            [lambda_.body], lambda each: [c for c in each.children if not isinstance(c, Lambda)], names
+        ):
             if isinstance(node, Constant):
                 names[node.digest] = self.constant(node.value)
                 continue
@@ -75,10 +77,6 @@ class _FunctionWriter:
         if node.name in _INLINE and (node.name in ("equal", "is_null") or not nullable):
             return _INLINE[node.name].format(*arguments)
         return f"{self.constant(primitive_named(node.name).implement(node.attributes))}({', '.join(arguments)})"
-
-
-def _computed_before(node: Expr) -> list[Expr]:
-    return [child for child in node.children if not isinstance(child, Lambda)]
 
 
 @lru_cache(maxsize=4096)

@@ -111,7 +111,8 @@ def least_steps(pattern: Pattern) -> list[Ordering]:
         orbit = tuple(sorted({labels[vertex] for labels in group}))
         if len(orbit) == 1:
             continue
-        if all(_exchange(pattern.size, u, v) in group for u, v in combinations(orbit, 2)):
+        exchanges = ({u: v, v: u} for u, v in combinations(orbit, 2))
+        if all(tuple(to.get(vertex, vertex) for vertex in range(pattern.size)) in group for to in exchanges):
             steps.append(Ordering(orbit))
             group = [labels for labels in group if all(labels[v] == v for v in orbit)]
         else:
@@ -119,10 +120,6 @@ def least_steps(pattern: Pattern) -> list[Ordering]:
             steps.append(Ordering(orbit, tuple(moves)))
             group = [labels for labels in group if labels[vertex] == vertex]
     return steps
-
-
-def _exchange(size: int, u: int, v: int) -> Permutation:
-    return tuple({u: v, v: u}.get(vertex, vertex) for vertex in range(size))
 
 
 # --- covers: the joins that assemble a pattern from its edges ---------------------------------------------------------

@@ -111,7 +111,8 @@ def _compile(plan: Plan, script: Script, prefixes: PrefixCache) -> Compiled:
         relations[node.digest] = before.result
     result = relations[plan.root.digest]
     script.step = plan.root.operator.name
-    output, table, grown = prefixes.after(before, "output", script, partial(_output, script, result)).result
+    grown = result.parts is None and any(map(grows, result.blocks))  # its rows may outnumber its tables'
+    output, table = prefixes.after(before, "output", script, partial(script.grouped, result)).result
     narrow = _narrowed(script, result) if plan.keyed and grown and can_narrow(result.blocks) else None
     if narrow is not None:
         output, table = narrow
@@ -163,12 +164,6 @@ def _source(script: Script, operator: Source, output: Relation) -> Relation:
     unequal = len(columns) == 2 and not {"simple", "simple_digraph"}.isdisjoint(operator.facts)
     table = SqlTable(_table(operator.source), columns, keys, weight=weight, mirrored=both_ways, unequal=unequal)
     return Relation((script.scan(table, operator.record),), output.type, output.mass, output.nonnegative)
-
-
-def _output(script: Script, result: Relation) -> tuple[str, SqlTable, bool]:
-    """The query of an output, the facts of its rows, and whether they outnumber its tables'."""
-    grown = result.parts is None and any(grows(block) for block in result.blocks)
-    return *script.grouped(result), grown
 
 
 def _narrowed(script: Script, result: Relation) -> tuple[str, SqlTable] | None:
@@ -322,7 +317,8 @@ def in_one(plans: tuple[Plan, ...]) -> Compiled | None:
     varied = {each: f"constants.x{i}" for i, each in enumerate(dict.fromkeys(p for p in places if len({*p}) > 1))}
     (start, *around), _ = apart[0]
     body = start + "".join(varied.get(p, p[0]) + text for p, text in zip(places, around, strict=True))
-    rows = zip(map(str, range(len(plans))), *([_typed(number) for number in each] for each in varied), strict=True)
+    typed = [[f"CAST({n} AS DOUBLE)" if "." in n else n for n in each] for each in varied]
+    rows = zip(map(str, range(len(plans))), *typed, strict=True)
     names = ", ".join(["p", *(f"x{i}" for i in range(len(varied)))])
     values = f"(VALUES ({'), ('.join(map(', '.join, rows))})) AS constants({names})"
     return replace(written[0], output=f"SELECT q.*, constants.p FROM {values}, LATERAL ({body}) AS q")
@@ -342,10 +338,6 @@ def written_out(program: Compiled, kept: Container[str]) -> Compiled | None:
             reads = reads - {statement.creates} | {*statement.reads}
     statements = tuple(each for each in program.statements if each.creates in kept)
     return replace(program, statements=statements, output=sql, reads=tuple(sorted(reads)))
-
-
-def _typed(number: str) -> str:
-    return f"CAST({number} AS DOUBLE)" if "." in number else number
 
 
 # Plans that differ in parameters alone: their program is written once, with marks, and filled in for each.

@@ -180,7 +180,8 @@ class Batch:
     def _take(self, roots: Sequence[Node]) -> None:
         self._waiting = Counter(roots)
         shared = shared_steps(roots)
-        self._plans = {root: Plan(root, shared=shared.intersection(_steps(root))) for root in self._waiting}
+        steps = {root: [node.digest for node in topological([root]) if node.inputs] for root in self._waiting}
+        self._plans = {root: Plan(root, shared=shared.intersection(held)) for root, held in steps.items()}
         self._wants: dict[Node, frozenset[str]] = {}
         self._wanted: Counter[str] | None = None
         self._alike: dict[str, defaultdict[object, list[Node]]] = {}
@@ -244,11 +245,6 @@ class Batch:
     def wants(self, table: str) -> bool:
         """Whether a table stays that nobody reads now; until the first plan ends, every one."""
         return self._wanted is None or self._wanted[table] > 0
-
-
-def _steps(root: Node) -> Iterator[bytes]:
-    """The steps of a plan that are no sources, by digest."""
-    return (node.digest for node in topological([root]) if node.inputs)
 
 
 T = TypeVar("T")

@@ -6,8 +6,6 @@ neighbours without being neighbours themselves, which the slices of pairs tell.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.random import Generator
 
@@ -53,32 +51,24 @@ def block_graph(
     >>> bool((np.bincount(drawn.edges.ravel()) == classes.degrees).all())
     True
     """
-    degrees = classes.degrees
-    group = rng.permutation(len(degrees)) // size
+    degrees, count = classes.degrees, len(classes.degrees)
+    group = rng.permutation(count) // size
     inside = np.minimum(rng.binomial(degrees, 1 - outside), int(_MOST_NEIGHBOURS * size))
+    order = np.lexsort((inside, group))
+    order = order[inside[order] > 0]
+    members = np.split(order, np.flatnonzero(np.diff(group[order])) + 1)
+
+    def first_edges(wanted: Floats, shuffle: float) -> Integers:
+        drawn = [each[draw_cliques(rng, inside[each], wanted[each], shuffle)] for each in members]
+        cliques = np.concatenate(drawn)
+        stubs = rng.permutation(np.repeat(np.arange(count), inside - np.bincount(cliques.ravel(), minlength=count)))
+        stubs = stubs[np.argsort(group[stubs], kind="stable")]
+        pairs = stubs[: len(stubs) // 2 * 2].reshape(-1, 2)
+        return np.concatenate([cliques, pairs[group[pairs[:, 0]] == group[pairs[:, 1]]]])
+
     wedges = degrees * (degrees - 1) / 2
     by_chance = 2 * wedges.sum() ** 2 / degrees.sum() * (1 - outside) ** 3 / size
     lack = max(1 - by_chance / max(float(clustering[degrees] @ wedges), 1.0), 0.05)
-    wanted = _InGroups(classes, clustering, mixing, rng, group, inside)
+    wanted = Wanted(classes, clustering, mixing, rng, first_edges)
     drawn = wanted.drawn(SPREADS[1], SHUFFLES[0], np.full(len(classes.stubs), lack), _ROUNDS)
     return SeedGraph(drawn.edges, group[:, None].astype(np.float64), np.array([0.5]))
-
-
-@dataclass(frozen=True)
-class _InGroups(Wanted):
-    """The group of each node, and the number of its edges inside."""
-
-    group: Integers
-    inside: Integers
-
-    def first_edges(self, wanted: Floats, shuffle: float) -> Integers:
-        order = np.lexsort((self.inside, self.group))
-        order = order[self.inside[order] > 0]
-        members = np.split(order, np.flatnonzero(np.diff(self.group[order])) + 1)
-        drawn = [each[draw_cliques(self.inside[each], wanted[each], shuffle, self.rng)] for each in members]
-        cliques = np.concatenate(drawn)
-        free = self.inside - np.bincount(cliques.ravel(), minlength=len(self.group))
-        stubs = self.rng.permutation(np.repeat(np.arange(len(free)), free))
-        stubs = stubs[np.argsort(self.group[stubs], kind="stable")]
-        pairs = stubs[: len(stubs) // 2 * 2].reshape(-1, 2)
-        return np.concatenate([cliques, pairs[self.group[pairs[:, 0]] == self.group[pairs[:, 1]]]])

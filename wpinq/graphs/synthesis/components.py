@@ -49,7 +49,8 @@ def remove_triangles(edges: Integers, most: float, rng: Generator, *, count: boo
     >>> import_igraph().Graph(made.tolist()).cliques(3, 3)
     []
     """
-    near, part = _neighbours(edges), _components(edges)
+    near = [set(row) for row in import_igraph().Graph(edges.tolist()).get_adjlist()]
+    part = _components(edges)
     adds = [1 / 3 if count else 2 / max(len(row) * (len(row) - 1), 1) for row in near]
     order = rng.permutation(edges).tolist()
     left = sum(adds[c] for a, b in order for c in near[a] & near[b])
@@ -66,27 +67,14 @@ def remove_triangles(edges: Integers, most: float, rng: Generator, *, count: boo
                 continue
             if q in near[p] and _may_join(near, a, q) and _may_join(near, p, b):
                 left -= sum(adds[u] + adds[v] + adds[c] for u, v in ((a, b), (p, q)) for c in near[u] & near[v])
-                _swap(near, a, b, p, q)
-    return _listed(near)
-
-
-def _neighbours(edges: Integers) -> list[set[int]]:
-    return [set(row) for row in import_igraph().Graph(edges.tolist()).get_adjlist()]
+                for node, *ends in ((a, b, q), (b, a, p), (p, q, b), (q, p, a)):
+                    near[node] ^= {*ends}  # one goes, the other comes
+    return np.array([(a, b) for a, row in enumerate(near) for b in row if a < b], dtype=np.int64).reshape(-1, 2)
 
 
 def _may_join(near: list[set[int]], one: int, other: int) -> bool:
     """Whether an edge between two nodes is a new one, and closes no triangle."""
     return one != other and other not in near[one] and near[one].isdisjoint(near[other])
-
-
-def _swap(near: list[set[int]], a: int, b: int, p: int, q: int) -> None:
-    """Replace the edges {a, b} and {p, q} by {a, q} and {p, b}."""
-    for node, *ends in ((a, b, q), (b, a, p), (p, q, b), (q, p, a)):
-        near[node] ^= {*ends}  # one goes, the other comes
-
-
-def _listed(near: list[set[int]]) -> Integers:
-    return np.array([(a, b) for a, row in enumerate(near) for b in row if a < b], dtype=np.int64).reshape(-1, 2)
 
 
 def join_components(edges: Integers, count: int, rng: Generator) -> Integers:

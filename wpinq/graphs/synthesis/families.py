@@ -28,11 +28,11 @@ _JOINT, _CLOSED = 0.4, 0.1
 #: The largest variance of degrees, in squares of their mean, of a graph that may have places or groups.
 _MOST_VARIANCE = 1.0
 #: The natural logarithms of odds: of places against cliques where a graph may have them, as random graphs without hubs
-#: hardly exist, and of the plain parameters of a family against others.
-_TELLS, _PLAIN = 5.0, 2.0
+#: hardly exist, of the plain parameters of a family against others, and of groups against those of twice the nodes.
+_TELLS, _PLAIN, _SMALLER = 5.0, 2.0, 3.0
 _AGAIN = 3
-#: Groups: their sizes, the shares of edges between them, and the sum of squared degrees of the largest graph.
-_SIZES, _OUTSIDE, _MOST_WEDGES = (30, 42, 60, 85, 120, 170, 240, 340, 480), (0.1, 0.2, 0.3, 0.4), 2e7
+#: Groups: their sizes, the shares of edges between them, and the number of nodes of larger graphs, which have none.
+_SIZES, _OUTSIDE, _MOST_NODES = (30, 42, 60, 85, 120, 170, 240, 340, 480), (0.1, 0.2, 0.3, 0.4), 20_000
 
 
 @dataclass(frozen=True)
@@ -98,12 +98,11 @@ def geometric(wanted: SeedTargets) -> Iterator[Candidate]:
 
 def blocks(wanted: SeedTargets) -> Iterator[Candidate]:
     """Groups of nodes, the smaller the plainer; of large graphs the draws would take longer than the walk."""
-    degrees = wanted.classes.degrees
     for size, outside in product(_SIZES, _OUTSIDE):
-        if (degrees**2).sum() < _MOST_WEDGES and 2 * size <= len(degrees):
+        if 2 * size <= len(wanted.classes.degrees) < _MOST_NODES:
             words = f"groups of {size} nodes, {outside:.0%} of edges between them"
             given = wanted.classes, wanted.clustering, wanted.mixing, size, outside
-            yield _PLAIN * np.log2(size / _SIZES[0]), "groups", words, partial(block_graph, *given)
+            yield _SMALLER * np.log2(size / _SIZES[0]), "groups", words, partial(block_graph, *given)
 
 
 #: A further family is a function from what is wanted to possible draws, where no degree is far above the others.
@@ -116,11 +115,10 @@ def likeliest_graph(wanted: SeedTargets, rng: Generator) -> SeedGraph:
     One of each parameters is drawn, then one more of the likeliest three. The words of the graph say so where another
     family is as likely, but for the odds.
     """
-    hubs = wanted.classes.degrees.var() > _MOST_VARIANCE * wanted.classes.degrees.mean() ** 2
-    candidates = [candidate for family in FAMILIES[: 1 if hubs else None] for candidate in family(wanted)]
-    tried: list[tuple[float, float, Candidate, SeedGraph]] = []
-    if len(candidates) == 1:
-        return SeedGraph(clique_graph(wanted.classes, wanted.clustering, wanted.mixing, rng), family=candidates[0][2])
+    degrees, tried = wanted.classes.degrees, list[tuple[float, float, Candidate, SeedGraph]]()
+    if degrees.var() > _MOST_VARIANCE * degrees.mean() ** 2:
+        return SeedGraph(clique_graph(wanted.classes, wanted.clustering, wanted.mixing, rng), family="cliques")
+    candidates = [candidate for family in FAMILIES for candidate in family(wanted)]
     for most in (len(candidates), _AGAIN):
         for candidate in candidates[:most]:
             if (drawn := candidate[-1](rng)) is not None:

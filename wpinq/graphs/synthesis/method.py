@@ -363,7 +363,8 @@ def infeasible(measurements: Mapping[str, Measurement], bounds: Bounds) -> dict[
     """
     if bounds.nodes is None:
         return {}
-    degree, edges, triangles = _most(bounds.nodes, bounds.degree)
+    degree = bounds.nodes - 1 if bounds.degree is None else min(bounds.degree, bounds.nodes - 1)
+    edges, triangles = Fraction(bounds.nodes * degree, 2), bounds.nodes * degree * (degree - 1) / 6
     found = {}
     for name, measurement in measurements.items():
         sink, plan = measurement.sink, measurement.plan
@@ -406,12 +407,6 @@ def refuse_infeasible(measurements: Mapping[str, Measurement], bounds: Bounds) -
     """
     for reason in infeasible(measurements, bounds).values():
         raise PlanError(f"{reason}: nothing was spent; use a larger epsilon or share, or another query")
-
-
-def _most(nodes: int, degree: int | None) -> tuple[int, Fraction, float]:
-    """The largest degree, the most edges and the most triangles of a graph within the bounds."""
-    largest = nodes - 1 if degree is None else min(degree, nodes - 1)
-    return largest, Fraction(nodes * largest, 2), nodes * largest * (largest - 1) / 6
 
 
 def _mass(plan: Node, edges: Fraction) -> Fraction:

@@ -154,10 +154,6 @@ def _ccdf_keys(known: Answers | None) -> int:
     return count if float(upper.mean()) + error < _TELLING else 2 * count
 
 
-def _pairs(degrees: Integers) -> Iterable[Value]:
-    return product(np.unique(degrees).tolist(), repeat=2)
-
-
 def _triples(bucket: int) -> Keys:
     return lambda degrees: combinations_with_replacement(np.unique(degrees // bucket).tolist(), 3)
 
@@ -168,7 +164,9 @@ def _fits(bucket: int) -> dict[str, Fit]:
     return {
         "tbi": Fit(recipes.triangles_by_intersect, None, uncertainty.by_intersect),
         "tbd": Fit(triangles, _triples(bucket), partial(uncertainty.by_degree, bucket)),
-        "jdd": Fit(recipes.joint_degrees, _pairs, uncertainty.by_joint_degrees),
+        "jdd": Fit(
+            recipes.joint_degrees, lambda d: product(np.unique(d).tolist(), repeat=2), uncertainty.by_joint_degrees
+        ),
     }
 
 

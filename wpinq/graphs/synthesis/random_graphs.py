@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from importlib import import_module
 from typing import Any
 
@@ -223,7 +223,8 @@ def clique_graph(classes: DegreeClasses, clustering: Floats, mixing: Floats, rng
     >>> bool((np.bincount(edges.ravel()) == degrees).all())
     True
     """
-    wanted, start = Wanted(classes, clustering, mixing, rng), np.ones(len(classes.stubs))
+    first = partial(draw_cliques, rng, classes.degrees)
+    wanted, start = Wanted(classes, clustering, mixing, rng, first), np.ones(len(classes.stubs))
     draws = {(spread, SHUFFLES[0]): wanted.drawn(spread, SHUFFLES[0], start) for spread in SPREADS}
     spread, _ = min(draws, key=lambda tried: draws[tried].miss)
     draws |= {(spread, shuffle): wanted.drawn(spread, shuffle, start) for shuffle in SHUFFLES[1:]}
@@ -234,16 +235,16 @@ def clique_graph(classes: DegreeClasses, clustering: Floats, mixing: Floats, rng
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is asked of a graph, and what draws depend on."""
+    """What is asked of a graph, and what draws depend on.
+
+    The first edges are those in which nodes have about the wanted triangles; others are drawn towards the mixing.
+    """
 
     classes: DegreeClasses
     clustering: Floats
     mixing: Floats
     rng: Generator
-
-    def first_edges(self, wanted: Floats, shuffle: float) -> Integers:
-        """Edges in which nodes have about the wanted triangles, before others are drawn towards the mixing."""
-        return draw_cliques(self.classes.degrees, wanted, shuffle, self.rng)
+    first_edges: Callable[[Floats, float], Integers]
 
     def drawn(self, spread: float, shuffle: float, factors: Floats, rounds: int = _ROUNDS) -> _Draw:
         """The nearest graph of some rounds, each with better factors on the clustering of classes."""
@@ -301,7 +302,7 @@ def _parts(degrees: Integers, wanted: Floats, rng: Generator) -> Integers:
     return np.asarray(np.where(up, high, np.maximum(high - 1, 0)) + 1)
 
 
-def draw_cliques(degrees: Integers, wanted: Floats, shuffle: float, rng: Generator) -> Integers:
+def draw_cliques(rng: Generator, degrees: Integers, wanted: Floats, shuffle: float) -> Integers:
     """The edges of cliques in which nodes have about the wanted triangles.
 
     Degrees rise; no node has more edges than its degree.

@@ -125,13 +125,9 @@ def applied(function: Lambda, arguments: Sequence[Term]) -> Term:
 def evaluated(body: Expr, variables: dict[int, Term]) -> Term:
     """The term of an expression over primitives, from those of its variables by level."""
     found: dict[bytes, Term] = {}
-    for expression in below_first([body], _arguments):
+    for expression in below_first([body], lambda each: () if isinstance(each, Lambda) else each.children):
         found[expression.digest] = _of_expression(expression, variables, found)
     return found[body.digest]
-
-
-def _arguments(expression: Expr) -> Sequence[Expr]:
-    return () if isinstance(expression, Lambda) else expression.children  # the body of a closure is no value
 
 
 def _of_expression(expression: Expr, variables: dict[int, Term], found: dict[bytes, Term]) -> Term:
