@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from itertools import product
 
 import igraph
@@ -11,10 +12,11 @@ import pytest
 import wpinq as wp
 from wpinq.graphs import Bounds, fit_graph
 from wpinq.graphs.synthesis import find_method
+from wpinq.graphs.synthesis.blocks import block_graph
 from wpinq.graphs.synthesis.estimates import DegreeClasses
 from wpinq.graphs.synthesis.fit import graph_structure
 from wpinq.graphs.synthesis.geometric import geometric_graph
-from wpinq.graphs.synthesis.random_graphs import graphical
+from wpinq.graphs.synthesis.random_graphs import graphical, local_clustering
 from wpinq.mcmc import Dataset, Settings, Swaps
 from wpinq.measure.answers import Answers
 
@@ -54,6 +56,29 @@ def test_places_are_too_few_for_tight_degrees() -> None:
     assert drawn is None or len(drawn.edges) == 15
 
 
+@pytest.mark.parametrize(("size", "outside", "clustering"), [*product((60, 120), (0.1, 0.4), (0.0, 0.3))])
+def test_a_graph_of_groups_has_its_degrees_and_clustering(size: int, outside: float, clustering: float) -> None:
+    classes, rng = poisson(9.0, 1200), np.random.default_rng(2)
+    mixing = np.outer(classes.stubs, classes.stubs) / classes.stubs.sum()
+    drawn = block_graph(classes, np.full(100, clustering), mixing, size, outside, rng)
+    assert (np.bincount(drawn.edges.ravel()) == classes.degrees).all()
+    pairs = np.sort(drawn.edges, axis=1)
+    assert (pairs[:, 0] < pairs[:, 1]).all()
+    assert len(np.unique(pairs, axis=0)) == len(pairs)
+    between = (drawn.places[pairs[:, 0]] != drawn.places[pairs[:, 1]]).mean()
+    assert between == pytest.approx(outside, abs=0.1)  # repeats of small groups are swapped away
+    if clustering:
+        _, local = local_clustering(classes.degrees, drawn.edges)
+        assert local.mean() == pytest.approx(clustering, abs=0.06)
+
+
+def test_groups_may_be_as_small_as_the_degrees() -> None:
+    classes = poisson(9.0, 1200)
+    mixing = np.outer(classes.stubs, classes.stubs) / classes.stubs.sum()
+    drawn = block_graph(classes, np.full(100, 0.9), mixing, 10, 0.0, np.random.default_rng(2))
+    assert (np.bincount(drawn.edges.ravel()) == classes.degrees).all()
+
+
 def answers_of(edges: np.ndarray, epsilon: float) -> dict[str, Answers]:
     method = find_method("tags")
     wanted = method.measurements(method.source(), epsilon, bounds=Bounds(degree=64))
@@ -85,8 +110,21 @@ def test_answers_choose_a_ring_for_a_small_world(ring: np.ndarray) -> None:
     assert abs(plain.statistics()["modularity"] - true["modularity"]) > 0.06
 
 
-def test_graphs_with_hubs_have_no_places() -> None:
-    edges = np.array(igraph.Graph.Barabasi(500, 3).simplify().get_edgelist())
+def test_answers_choose_groups_for_blocks() -> None:
+    inside, between = 12 * 0.75 / 119, 12 * 0.25 / 1080
+    igraph.set_random_number_generator(random.Random(1))
+    try:
+        chances = np.where(np.eye(10, dtype=bool), inside, between).tolist()
+        edges = np.array(igraph.Graph.SBM(chances, [120] * 10).get_edgelist())
+    finally:
+        igraph.set_random_number_generator(random)
+    graph = fit_graph(answers_of(edges, 10), "tags", Settings(100_000, seed=1))
+    assert graph.families[0].startswith("groups of ")
+    assert graph.statistics()["modularity"] == pytest.approx(graph_structure(edges)["modularity"], abs=0.06)
+
+
+def test_graphs_with_hubs_have_no_places_or_groups() -> None:
+    edges = np.array(igraph.Graph.Barabasi(2500, 3).simplify().get_edgelist())
     seed = find_method("tags").estimate(answers_of(edges, 4)).seed(np.random.default_rng(1))
     assert (seed.family, seed.places) == ("cliques", None)
 

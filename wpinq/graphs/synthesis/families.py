@@ -102,7 +102,7 @@ def blocks(wanted: SeedTargets) -> Iterator[Candidate]:
         if 2 * size <= len(wanted.classes.degrees) < _MOST_NODES:
             words = f"groups of {size} nodes, {outside:.0%} of edges between them"
             given = wanted.classes, wanted.clustering, wanted.mixing, size, outside
-            yield _SMALLER * np.log2(size / _SIZES[0]), "groups", words, partial(block_graph, *given)
+            yield _TELLS + _SMALLER * np.log2(size / _SIZES[0]), "groups", words, partial(block_graph, *given)
 
 
 #: A further family is a function from what is wanted to possible draws, where no degree is far above the others.
