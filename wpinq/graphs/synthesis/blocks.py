@@ -14,9 +14,8 @@ from wpinq.graphs.synthesis.method import SeedGraph
 from wpinq.graphs.synthesis.random_graphs import SHUFFLES, SPREADS, Wanted, draw_cliques
 from wpinq.runtime.arrays import Floats, Integers
 
-_ROUNDS = 3
-#: Of a group: the share that one node may have for neighbours.
-_MOST_NEIGHBOURS = 0.7
+#: Graphs that are drawn for one, and the share of a group that one node may have for neighbours.
+_ROUNDS, _MOST_NEIGHBOURS = 3, 0.7
 
 
 def block_graph(

@@ -25,12 +25,12 @@ from wpinq.runtime.arrays import Floats, Integers
 
 #: What a difference counts of joint degrees, and of closed wedges, which the walk mends by itself.
 _JOINT, _CLOSED = 0.4, 0.1
-#: The largest variance of degrees, in squares of their mean, of a graph that may have places or groups.
-_MOST_VARIANCE = 1.0
+#: The largest variance of degrees, in squares of their mean, of a graph that may have places or groups, and how many of
+#: the likeliest are drawn again.
+_MOST_VARIANCE, _AGAIN = 1.0, 3
 #: The natural logarithms of odds: of places against cliques where a graph may have them, as random graphs without hubs
 #: hardly exist, of the plain parameters of a family against others, and of groups against those of twice the nodes.
 _TELLS, _PLAIN, _SMALLER = 5.0, 2.0, 3.0
-_AGAIN = 3
 #: Groups: their sizes, the shares of edges between them, and the number of nodes of larger graphs, which have none.
 _SIZES, _OUTSIDE, _MOST_NODES = (30, 42, 60, 85, 120, 170, 240, 340, 480), (0.1, 0.2, 0.3, 0.4), 20_000
 

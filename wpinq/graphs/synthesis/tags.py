@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache, partial
 from itertools import combinations_with_replacement
@@ -342,6 +342,9 @@ class Tagged(Method):
         classes = estimates.DegreeClasses.of(np.sort(degrees[degrees > 0]))
         closed, joint = answered(answers, CLOSED), answered(answers, JOINT)
         coarse, largest = coarse_limits(ANY)[: len(closed) + 1], int(degrees.max())
+        for name, value in {"nodes": len(classes.degrees), "largest_degree": largest}.items():  # as the made graph has
+            own = spread[name]
+            spread[name] = replace(own, low=min(own.low, float(value)), high=max(own.high, float(value)))
         _check_version(CLOSED, closed, partial(_closed_wedges, limits=coarse))
         wedges = wedge_weights(coarse, largest) * _each(_WEIGHTS, len(closed))
         clustered = classes.degrees, wedges, _values(closed), closed.scale
