@@ -275,7 +275,7 @@ def class_mixing(edges: Integers, classes: DegreeClasses) -> Floats:
     return (one_way + one_way.T).astype(np.float64)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=256)  # as many numbers as the degree each: those of small groups are asked for again and again
 def _triangles_by_part(degree: int) -> Integers:
     """The triangles at a node whose edges go to cliques, by size of part.
 
