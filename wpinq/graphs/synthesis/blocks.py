@@ -21,7 +21,7 @@ _ROUNDS, _MOST_NEIGHBOURS = 3, 0.7
 def block_graph(
     classes: DegreeClasses, clustering: Floats, mixing: Floats, size: int, outside: float, rng: Generator
 ) -> SeedGraph:
-    """A simple graph with these degrees, of groups of nodes at random, with cliques inside of groups.
+    """A simple graph with these degrees, of groups of random nodes with cliques inside them.
 
     Edges that leave their group are drawn towards the mixing. A dense group closes triangles by itself: so the graph is
     drawn some times, as by `clique_graph`, and the clustering of each class begins with what it lacks by chance.

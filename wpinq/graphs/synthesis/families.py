@@ -97,7 +97,7 @@ def geometric(wanted: SeedTargets) -> Iterator[Candidate]:
 
 
 def blocks(wanted: SeedTargets) -> Iterator[Candidate]:
-    """Groups of nodes, the smaller the plainer; of large graphs the draws would take longer than the walk."""
+    """Groups of nodes; of large graphs the draws would take longer than the walk."""
     for size, outside in product(_SIZES, _OUTSIDE):
         if 2 * size <= len(wanted.classes.degrees) < _MOST_NODES:
             words = f"groups of {size} nodes, {outside:.0%} of edges between them"
