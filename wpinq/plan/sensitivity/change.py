@@ -125,6 +125,7 @@ def applied(function: Lambda, arguments: Sequence[Term]) -> Term:
 def evaluated(body: Expr, variables: dict[int, Term]) -> Term:
     """The term of an expression over primitives, from those of its variables by level."""
     found: dict[bytes, Term] = {}
+    # the body of a closure is no value
     for expression in below_first([body], lambda each: () if isinstance(each, Lambda) else each.children):
         found[expression.digest] = _of_expression(expression, variables, found)
     return found[body.digest]
