@@ -46,7 +46,6 @@ from wpinq.tables.grouping import Groups
 
 ParameterKind = Literal["number", "numbers", "real", "integer", "function", "keys"]
 Parameters = tuple[tuple[str, ParameterKind], ...]
-ALL_GROUPS = slice(None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,9 +195,7 @@ class Aggregate(ABC):
         """The released measurements."""
 
     @abstractmethod
-    def columns(
-        self, answers: Sequence[Answers], confidence: float, groups: slice = ALL_GROUPS
-    ) -> tuple[Sequence[Any], ...]:
+    def columns(self, answers: Sequence[Answers], confidence: float, groups: slice) -> tuple[Sequence[Any], ...]:
         """The estimates of groups by their places, and the ends of their intervals, if any.
 
         Those of each column that is shown, one after another.
@@ -324,9 +321,7 @@ class AdditiveAggregate(Aggregate):
             listing = replace(listing, above=float(Fraction(listing.above) * row_weight(plan)))
         return (Measurement(plan, NoisyCount(), epsilon, domain, reading, listing),)
 
-    def columns(
-        self, answers: Sequence[Answers], confidence: float, groups: slice = ALL_GROUPS
-    ) -> tuple[Sequence[Any], ...]:
+    def columns(self, answers: Sequence[Answers], confidence: float, groups: slice) -> tuple[Sequence[Any], ...]:
         (weights,) = answers
         parts = weights.values.reshape(-1, len(self.parts))[groups].T
         return tuple(column.tolist() for column in self.estimates(parts, weights, confidence))

@@ -35,17 +35,7 @@ from wpinq.plan.operators import Select
 from wpinq.runtime.arrays import Floats
 from wpinq.sinks.answer_kinds import Kind
 from wpinq.sinks.choose import CONFIDENCE, Choose, ChooseInGroups
-from wpinq.tables.aggregates import (
-    ALL_GROUPS,
-    AdditiveAggregate,
-    ColumnOfTable,
-    Columns,
-    Estimate,
-    OfColumn,
-    Parameters,
-    ReadOff,
-    extended,
-)
+from wpinq.tables.aggregates import AdditiveAggregate, ColumnOfTable, Estimate, OfColumn, Parameters, ReadOff, extended
 from wpinq.tables.grouping import Groups
 
 
@@ -93,9 +83,7 @@ class OfCandidates(OfColumn):
     def cells(self, answers: Sequence[Answers], group: int, confidence: float) -> tuple[Estimate, ...]:
         """The estimates of a group, one for each column."""
 
-    def columns(
-        self, answers: Sequence[Answers], confidence: float, groups: slice = ALL_GROUPS
-    ) -> tuple[Sequence[Any], ...]:
+    def columns(self, answers: Sequence[Answers], confidence: float, groups: slice) -> tuple[Sequence[Any], ...]:
         places = range(len(answers[0].values) // len(self.parts))[groups]
         held = [self.cells(answers, place, confidence) for place in places]
         found: list[list[Any]] = []
@@ -321,7 +309,7 @@ class Quantiles(OfCandidates, AdditiveAggregate):
             high += 1  # values between two candidates count at the lower one
         return Estimate(shown[place], shown[min(low, place)], shown[max(high, place)])
 
-    def shown(self) -> Columns:
+    def shown(self) -> dict[str, ColumnOfTable]:
         return {_suffix(q): ColumnOfTable(self.estimate_type(), True) for q in self.qs}
 
     def stand_in(self, measurement: Measurement) -> Measurement:
@@ -402,7 +390,7 @@ class TopK(OfCandidates, AdditiveAggregate):
             found += [Estimate(self.known[place]), Estimate(number / factor, low / factor, high / factor)]
         return tuple(found)
 
-    def shown(self) -> Columns:
+    def shown(self) -> dict[str, ColumnOfTable]:
         value, counted = ColumnOfTable(self.estimate_type(), False), ColumnOfTable(FLOAT, True)
         ranks = range(1, self.k + 1)
         return {f"_{rank}{end}": of for rank in ranks for end, of in (("", value), ("_count", counted))}

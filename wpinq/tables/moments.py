@@ -25,16 +25,7 @@ from wpinq.plan.operators import SelectMany
 from wpinq.runtime.arrays import Floats
 from wpinq.sinks.answer_kinds import Kind, NotStated
 from wpinq.sinks.clamped import NoisyAverage, check_range, check_value, clamped, end_shares, weighted
-from wpinq.tables.aggregates import (
-    ALL_GROUPS,
-    AdditiveAggregate,
-    Columns,
-    OfColumn,
-    Parameters,
-    ReadOff,
-    extended,
-    words_of,
-)
+from wpinq.tables.aggregates import AdditiveAggregate, Columns, OfColumn, Parameters, ReadOff, extended, words_of
 from wpinq.tables.grouping import Groups
 
 #: How many draws of noise an interval is from, and for how many groups at once.
@@ -116,9 +107,7 @@ class Moment(OfColumn, AdditiveAggregate):
 
         return extended(groups.plan, SelectMany, function=elements)
 
-    def columns(
-        self, answers: Sequence[Answers], confidence: float, groups: slice = ALL_GROUPS
-    ) -> tuple[Sequence[Any], ...]:
+    def columns(self, answers: Sequence[Answers], confidence: float, groups: slice) -> tuple[Sequence[Any], ...]:
         found = AdditiveAggregate.columns(self, answers, confidence, groups)
         return tuple([None if number != number else number for number in column] for column in found)
 
@@ -288,9 +277,7 @@ class Ols(Cov):
     def shown(self) -> Columns:
         return {end: Cov.shown(self)[""] for end in ("", "_intercept")}
 
-    def columns(
-        self, answers: Sequence[Answers], confidence: float, groups: slice = ALL_GROUPS
-    ) -> tuple[Sequence[Any], ...]:
+    def columns(self, answers: Sequence[Answers], confidence: float, groups: slice) -> tuple[Sequence[Any], ...]:
         intercept = Intercept(*(getattr(self, name) for name, _ in self.parameters))
         return (*Cov.columns(self, answers, confidence, groups), *intercept.columns(answers, confidence, groups))
 

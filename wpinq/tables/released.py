@@ -30,7 +30,7 @@ from wpinq.runtime.public import public
 from wpinq.sinks.answer_kinds import RESCALED, WEIGHT, Kind
 from wpinq.sinks.choose import MOST_COMMON
 from wpinq.sinks.count_above import Listing
-from wpinq.tables.aggregates import ALL_GROUPS, Aggregate, Columns, Estimate
+from wpinq.tables.aggregates import Aggregate, Columns, Estimate
 from wpinq.tables.grouping import Groups
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class Table(Saved, Framed):
             for suffix, shown in aggregate.shown().items():
                 yield name + suffix, [next(left) for _ in range(3 if shown.has_interval else 1)]
 
-    def _cells(self, confidence: float, groups: slice = ALL_GROUPS) -> dict[str, list[Estimate]]:
+    def _cells(self, confidence: float, groups: slice = slice(None)) -> dict[str, list[Estimate]]:
         """The estimates of each column, of all groups or of some."""
         found = self._columns(confidence, groups)
         return {name: [Estimate(*cell) for cell in zip(*held, strict=True)] for name, held in found}
@@ -144,7 +144,7 @@ class Table(Saved, Framed):
         names, keys = tuple(self.tabulation.columns), self.keys
         fields: Any = [keys] if len(names) == 1 else ([key[i] for key in keys] for i in range(len(names)))
         found: dict[str, list[Any]] = {name: list(column) for name, column in zip(names, fields, strict=True)}
-        for name, columns in self._columns(confidence, ALL_GROUPS):
+        for name, columns in self._columns(confidence, slice(None)):
             found |= {name + end: list(column) for end, column in zip(("", "_low", "_high"), columns, strict=False)}
         return found
 
