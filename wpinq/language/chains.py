@@ -12,7 +12,7 @@ from typing import Any
 
 from wpinq.api.query import Query
 from wpinq.api.series import Series
-from wpinq.errors import LanguageError, PlanError, WpinqError
+from wpinq.errors import PlanError
 from wpinq.expr.build import constant
 from wpinq.expr.nodes import DEPTH_LIMIT, Constant, Expr, Lambda, TooDeep, make_lambda, write
 from wpinq.expr.trace import trace
@@ -119,7 +119,7 @@ class Chains:
         return value
 
     def _step(self, query: Query | Grouping, step: syntax.Invocation, depth: int) -> ProgramValue | Grouping:
-        try:
+        with self.text.placed(step.position):
             self._count("operators")
             if step.name == tables.AGG:
                 return self._table(query, step)
@@ -135,10 +135,6 @@ class Chains:
                 return self._operator(query, step, depth)
             if step.name in SINKS:
                 return self._release(query, step)
-        except LanguageError:
-            raise
-        except WpinqError as error:
-            raise self.text.error(str(error), step.position) from None
         if step.name == READ_AS:
             (note,) = self.bind(step, {"note": False}).values()
             reading = self.values.scalar(note)
@@ -205,14 +201,10 @@ class Chains:
         """The `construct` callback: functions of the program and Python defaults alike are traced."""
         if isinstance(given, Expr):
             return make_lambda((), given)
-        try:
+        if not isinstance(given, TextFunction):
             return trace(given, types)
-        except LanguageError:
-            raise
-        except WpinqError as error:
-            if not isinstance(given, TextFunction):
-                raise
-            raise self.text.error(str(error), given.node.position) from None
+        with self.text.placed(given.node.position):
+            return trace(given, types)
 
     def _check(self, node: Node, step: syntax.Invocation) -> None:
         """Refuse what could not be printed and read back: everything that is read can be."""
@@ -232,8 +224,7 @@ class Chains:
             self._count("characters", syntax.size(text))
 
     def _table(self, query: Query | Grouping, step: syntax.Invocation) -> Tabulation:
-        grouping = query if isinstance(query, Grouping) else query.by()
-        table = tables.read_tabulation(self, grouping, step)
+        table = tables.read_tabulation(self, query if isinstance(query, Grouping) else query.by(), step)
         self._count("releases", len(table.measurements))
         self.values.hold(sum(len(asked.domain or ()) for asked in table.measurements), step.position)
         self._check_functions(tables.functions_of(table), step)

@@ -10,7 +10,7 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any
 
-from wpinq.errors import ExpressionError, LanguageError
+from wpinq.errors import LanguageError
 from wpinq.expr.temporal import MOMENTS
 from wpinq.expr.types import BOOL, FLOAT, INT, STR, ListOf, Type, category, decimal, record_type, tuple_type
 from wpinq.language import syntax
@@ -104,10 +104,8 @@ class _Reader:
         return self._made(lambda: record_type(fields), pairs[0][0].start_pos)
 
     def _made(self, make: Callable[[], Type], position: int) -> Type:
-        try:
+        with self.text.placed(position):
             return make()
-        except ExpressionError as error:
-            raise self.text.error(str(error), position) from None
 
     def _children(self, *children: Any) -> tuple[Any, ...]:
         return children

@@ -70,7 +70,7 @@ class Lambdas:
     def expression(self, node: syntax.Syntax, environment: Environment, depth: int) -> Expr:
         """The expression that syntax means where variables stand for these expressions."""
         self.steps += 1
-        try:
+        with self.text.placed(node.position):
             if self.steps > STEP_LIMIT:
                 raise ExpressionError(
                     f"the lambdas of this program take more than {STEP_LIMIT:,} steps once functions are written out "
@@ -80,8 +80,6 @@ class Lambdas:
                 deep = f"this nests deeper than {DEPTH_LIMIT}, functions written out; split it over several Select"
                 raise ExpressionError(deep)
             return self._build(node, environment, depth + 1)
-        except ExpressionError as error:
-            raise self.text.error(str(error), node.position) from None
 
     def _build(self, node: syntax.Syntax, environment: Environment, depth: int) -> Expr:
         def below(child: syntax.Syntax) -> Expr:

@@ -11,7 +11,7 @@ from wpinq.api.people import people_of_type
 from wpinq.api.query import Query
 from wpinq.api.series import series
 from wpinq.api.source import source
-from wpinq.errors import LanguageError, WpinqError
+from wpinq.errors import LanguageError
 from wpinq.expr.catalogue import FUNCTIONS
 from wpinq.expr.declarations import FACTS
 from wpinq.expr.nodes import RESERVED
@@ -311,14 +311,12 @@ class _Interpreter:
             options[name] = read(self, value)
             if options[name] is None:
                 raise self.text.error(problem, value.position)
-        try:
+        with self.text.placed(statement.position):
             if "every" in options:
                 return series(statement.name, statement.type, **options)
             if not {"ids", "first", "last", "distinct"}.isdisjoint(options):
                 return people_of_type(statement.name, statement.type, options)
             return source(statement.name, statement.type, **options)
-        except WpinqError as error:
-            raise self.text.error(str(error), statement.position) from None
 
     def _parameter(self, statement: syntax.ParameterStatement) -> None:
         default = self.values.scalar(statement.value)

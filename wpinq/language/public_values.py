@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from wpinq.errors import EpsilonError, ExpressionError, LanguageError, PlanError
+from wpinq.errors import LanguageError
 from wpinq.expr import catalogue
 from wpinq.expr.build import constant
 from wpinq.expr.nodes import DEPTH_LIMIT, Constant
@@ -74,10 +74,8 @@ class Values:
 
     def epsilon(self, node: syntax.Syntax) -> Fraction:
         """A privacy parameter."""
-        try:
+        with self.text.placed(node.position):
             return parse_epsilon(self.number(node))
-        except EpsilonError as error:
-            raise self.text.error(str(error), node.position) from None
 
     def keys(self, node: syntax.Syntax) -> list[Any]:
         """The keys of an output domain, as Python values."""
@@ -91,10 +89,8 @@ class Values:
 
     def key_domain(self, node: syntax.Syntax) -> KeyDomain:
         """A public domain of keys, described and not enumerated."""
-        try:
+        with self.text.placed(node.position):
             return self._described(node, 0)
-        except PlanError as error:
-            raise self.text.error(str(error), node.position) from None
 
     def _described(self, node: syntax.Syntax, depth: int) -> KeyDomain:
         if depth > DEPTH_LIMIT:
@@ -208,10 +204,8 @@ class Values:
     def _literal(self, node: syntax.Invocation, depth: int) -> Any:
         """A date, timestamp, time, duration or decimal, as Python has it."""
         values = [self._value(argument.value, depth) for argument in node.arguments]
-        try:
+        with self.text.placed(node.position):
             made = catalogue.apply(node.name, *map(constant, values))
-        except ExpressionError as error:
-            raise self.text.error(str(error), node.position) from None
         assert isinstance(made, Constant)
         return presenter(made.type)(made.value)
 

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 
-from wpinq.errors import LanguageError, shorten as shorten, suggest as suggest
+from wpinq.errors import LanguageError, WpinqError, shorten as shorten, suggest as suggest
 from wpinq.expr.types import Type
 
 
@@ -226,6 +228,16 @@ class Text:
         where = f"{self.name}, line {line}, column {column}"
         message = message if len(message) <= _MESSAGE else message[: _MESSAGE - 1] + "…"
         return LanguageError(f"{where}: {message}\n    {shown}\n    {' ' * caret}^", line, column)
+
+    @contextmanager
+    def placed(self, position: int) -> Iterator[None]:
+        """Give errors of the library their place in the text; those of the language have it."""
+        try:
+            yield
+        except LanguageError:
+            raise
+        except WpinqError as error:
+            raise self.error(str(error), position) from None
 
 
 def _cut(line: str, caret: int) -> tuple[str, int]:

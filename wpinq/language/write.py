@@ -180,8 +180,7 @@ class _Printer:
                     self._define(node)
             done = max(done, reached)
             if isinstance(value, _PrintedRelease):
-                base = self._reference(value.plan)
-                self._bind(name, self._read_as(base, value.reading), *value.calls)
+                self._bind(name, self._read_as(self._reference(value.plan), value.reading), *value.calls)
                 self.meaning[name] = b"a release"
             elif self.first_names.get(value.plan.digest) != name:
                 self._bind(name, self._read_as(self._reference(value.plan), value.reading))

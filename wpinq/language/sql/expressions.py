@@ -209,8 +209,7 @@ class Expressions:
         word = pattern.strip("%")
         if pattern not in (f"{word}%", f"%{word}%") or not word or set("_%\\") & set(word):
             raise self.text.at(node, "LIKE takes 'word%' or '%word%', without other signs")
-        name = "contains" if pattern.startswith("%") else "starts_with"
-        return apply(name, self.value(node.this), constant(word))
+        return apply("contains" if pattern[0] == "%" else "starts_with", self.value(node.this), constant(word))
 
     def _choice(self, node: exp.Case | exp.If) -> Expr:
         branches, rest = (node.args["ifs"], "default") if isinstance(node, exp.Case) else ([node], "false")

@@ -11,7 +11,6 @@ from sqlglot import exp
 
 from wpinq.api.query import Query
 from wpinq.api.series import Series
-from wpinq.errors import LanguageError, WpinqError
 from wpinq.expr.build import constant, field_named, record
 from wpinq.expr.catalogue import apply, divide
 from wpinq.expr.declarations import Person
@@ -22,7 +21,7 @@ from wpinq.expr.trace import Symbol, expr_of
 from wpinq.expr.types import BOOL, DATE, INT, ListOf, TupleOf
 from wpinq.expr.values import presenter
 from wpinq.language.sql.expressions import Expressions, SqlColumn, Tables, find_column
-from wpinq.language.sql.text import SqlText, check_parts
+from wpinq.language.sql.text import SqlText, check_parts, position
 from wpinq.language.syntax import shorten, suggest
 from wpinq.plan.node import sources as sources_of
 from wpinq.plan.operators import Source
@@ -159,19 +158,16 @@ class Relations:
         """The relation of a subquery."""
         outer = self.named
         try:
-            self.read_with(node)
-            if isinstance(node, exp.Subquery):
-                check_parts(self.text, node, "this", "alias", "with_")
-                return self.relation(node.this)
-            if isinstance(node, exp.SetOperation):
-                return self._combined(node)
-            if isinstance(node, exp.Select):
-                return self._selected(node)
-            raise self.text.at(node, "write a SELECT here")
-        except LanguageError:
-            raise
-        except WpinqError as error:
-            raise self.text.at(node, str(error)) from None
+            with self.text.placed(position(node)):
+                self.read_with(node)
+                if isinstance(node, exp.Subquery):
+                    check_parts(self.text, node, "this", "alias", "with_")
+                    return self.relation(node.this)
+                if isinstance(node, exp.SetOperation):
+                    return self._combined(node)
+                if isinstance(node, exp.Select):
+                    return self._selected(node)
+                raise self.text.at(node, "write a SELECT here")
         finally:
             self.named = outer
 

@@ -10,12 +10,12 @@ from typing import Any
 from sqlglot import exp
 
 from wpinq.api.query import Query
-from wpinq.errors import LanguageError, PlanError, WpinqError, described
+from wpinq.errors import LanguageError, PlanError, described
 from wpinq.expr.build import constant
 from wpinq.expr.catalogue import apply
 from wpinq.language.sql.aggregates import Aggregates
 from wpinq.language.sql.relations import Relation, Relations, conjuncts, function, new_name
-from wpinq.language.sql.text import SqlText, check_parts
+from wpinq.language.sql.text import SqlText, check_parts, position
 from wpinq.language.syntax import shorten
 from wpinq.noise.epsilon_text import EpsilonLike
 from wpinq.plan.node import Node, sources as sources_of
@@ -89,13 +89,10 @@ def sql(
         known = {_source_of(query).source: query for query in ([sources] if isinstance(sources, Query) else sources)}
     read = SqlText(text, name)
     try:
-        return _Statement(read, known).table(epsilon, split)
-    except LanguageError:
-        raise
+        with read.placed(0):
+            return _Statement(read, known).table(epsilon, split)
     except RecursionError:  # only where the caller itself stands near Python's limit
         raise LanguageError(f"{name}: the statement nests too deep to be read from here") from None
-    except WpinqError as error:
-        raise read.error(str(error), 0) from None
 
 
 def _source_of(query: Query) -> Source:
@@ -216,13 +213,9 @@ class _Statement:
             column, kind = value.find(exp.Column), value.find(exp.AggFunc) or value
             default = kind.key if column is None else f"{kind.key}_{column.name}"
             name = new_name(self.text, item, {**groups, **found}, default)
-            try:
+            with self.text.placed(position(item)):
                 found[name] = reader.read(value)
                 found[name].bound(relation.query.plan.type)
-            except LanguageError:
-                raise
-            except WpinqError as error:
-                raise self.text.at(item, str(error)) from None
         for item in ends:
             of = item.unalias().expressions[0].name if item.unalias().expressions else ""
             end = f"{of}_{_ENDS[item.unalias().name.upper()]}"
