@@ -8,7 +8,6 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, field
-from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -34,10 +33,11 @@ from wpinq.expr.types import TupleOf, Type
 from wpinq.plan.operators.source import Source
 from wpinq.runtime.signals import interruptible
 
+#: A connection to a DuckDB, for a while.
+Database = Callable[[], AbstractContextManager[Any]]
 
-def read_source(
-    data: object, declared: Source, database: Callable[[], AbstractContextManager[Any]] = opened
-) -> StoredColumns | EngineDataset:
+
+def read_source(data: object, declared: Source, database: Database = opened) -> StoredColumns | EngineDataset:
     """The weighted dataset that a curator offers, checked against what its source declares.
 
     Each row weighs 1.0 and repeated rows add up: A(x) = number of rows equal to x. In a mapping each item is one
@@ -93,12 +93,10 @@ def read_source(
     >>> sorted(held.items())
     [((1, 2), 2.0), ((2, 3), 1.0)]
     """
-    import duckdb
-
     declared.check()
-    type_, person, unit_weight, cap = declared.row, declared.person, declared.unit_weight, declared.cap
+    type_, person, unit_weight = declared.row, declared.person, declared.unit_weight
     row, whose = declared.offered
-    if unit_weight <= 0 or cap <= 0:
+    if unit_weight <= 0 or declared.cap <= 0:
         raise PlanError("unit_weight and cap are positive numbers")
     if isinstance(data, EngineDataset) and declared.epoch is not None:
         raise SourceRejected("the rows of an epoch are not read from Spark: offer parquet, or write the frame to it")
@@ -121,35 +119,40 @@ def read_source(
             f"people in a column {whose.column!r}; mappings to weights have none"
         )
 
+    def store(connection: Any, stack: ExitStack) -> StoredColumns:
+        stack.enter_context(staged(connection))
+        if person is not None:
+            relation = _relation(connection, data, row, stack, whose, epoch)
+            return people_dataset(connection, relation, declared, person)
+        if isinstance(data, Mapping):
+            relation = mapping_relation(connection, data, row, unit_weight)
+        else:
+            relation = _relation(connection, data, row, stack, None, epoch)
+        kept, relation = stored_rows(connection, relation, type_)
+        enforce(connection, facts, kept, relation, unit_weight if isinstance(data, Mapping) else None)
+        return kept
+
+    return _read(declared, database, store)
+
+
+def _read(declared: Source, database: Database, store: Callable[[Any, ExitStack], StoredColumns]) -> StoredColumns:
+    """What `store` holds of the data, with no more records and weight than the source declares."""
+    import duckdb
+
     def read() -> StoredColumns | None:
         with suppress(duckdb.Error), database() as connection, ExitStack() as stack:  # its words may quote rows
-            stack.enter_context(staged(connection))
-            if person is not None:
-                relation = _relation(connection, data, row, stack, whose, epoch)
-                kept = people_dataset(connection, relation, declared, person)
-                enforce_sizes(connection, declared.sizes, kept)
-                return kept
-            if isinstance(data, Mapping):
-                relation = mapping_relation(connection, data, row, unit_weight)
-            else:
-                relation = _relation(connection, data, row, stack, None, epoch)
-            kept, relation = stored_rows(connection, relation, type_)
-            enforce(connection, facts, kept, relation, unit_weight if isinstance(data, Mapping) else None)
+            kept = store(connection, stack)
             enforce_sizes(connection, declared.sizes, kept)
             return kept
         return None
 
-    return _within(cap, interruptible(read))
-
-
-def _within(cap: Fraction, held: StoredColumns | None) -> StoredColumns:
-    """What was read, if it was; a refusal of what is above the cap."""
+    held = interruptible(read)
     if held is None:
         raise SourceRejected("the data cannot be read, or changed while they were read: read them yourself to see why")
-    if held.norm > cap:
+    if held.norm > declared.cap:
         raise SourceRejected(
-            f"the total weight of the data is above the cap {cap} that the source declares: declare a larger cap, "
-            "from public knowledge, or offer less data"
+            f"the total weight of the data is above the cap {declared.cap} that the source declares: declare a larger "
+            "cap, from public knowledge, or offer less data"
         )
     return held
 
@@ -164,36 +167,26 @@ def _tables(data: object, person: PersonTables) -> Mapping[str, object]:
 
 
 def _of_tables(
-    data: Mapping[str, object],
-    declared: Source,
-    person: PersonTables,
-    database: Callable[[], AbstractContextManager[Any]],
+    data: Mapping[str, object], declared: Source, person: PersonTables, database: Database
 ) -> StoredColumns | EngineDataset:
     """The dataset of people with several tables."""
-    import duckdb
-
     frames = {name: given.frame for name, given in data.items() if isinstance(given, EngineDataset)}
     if len(frames) == len(data):
         return interruptible(lambda: read_tables(frames, declared, person))
     if frames:
         raise SourceRejected("the tables of people are all in Spark, or none is: offer a frame of Spark for each")
 
-    def read() -> StoredColumns | None:
-        with suppress(duckdb.Error), database() as connection:  # its words may quote rows
+    def store(connection: Any, _: ExitStack) -> StoredColumns:
+        def table(each: PersonTable, row: TupleOf, stack: ExitStack) -> Relation:
+            row, whose = person.offered(each, row)
+            given = as_edge_list(data[each.name], row)
+            if isinstance(given, (EdgeList, Mapping)):
+                raise SourceRejected("rows of people come from a table, a file of one, or rows by field name")
+            return _relation(connection, given, row, stack, whose)
 
-            def table(each: PersonTable, row: TupleOf, stack: ExitStack) -> Relation:
-                row, whose = person.offered(each, row)
-                given = as_edge_list(data[each.name], row)
-                if isinstance(given, (EdgeList, Mapping)):
-                    raise SourceRejected("rows of people come from a table, a file of one, or rows by field name")
-                return _relation(connection, given, row, stack, whose)
+        return tables_dataset(connection, table, declared, person)
 
-            kept = tables_dataset(connection, table, declared, person)
-            enforce_sizes(connection, declared.sizes, kept)
-            return kept
-        return None
-
-    return _within(declared.cap, interruptible(read))
+    return _read(declared, database, store)
 
 
 def is_rows(data: object) -> bool:
@@ -203,12 +196,7 @@ def is_rows(data: object) -> bool:
 
 
 def _relation(
-    connection: Any,
-    data: object,
-    type_: Type,
-    stack: ExitStack,
-    person: Person | None = None,
-    epoch: Epoch | None = None,
+    connection: Any, data: object, type_: Type, stack: ExitStack, person: Person | None, epoch: Epoch | None = None
 ) -> Relation:
     """The rows that are offered; those of an epoch alone, before anything else of them is read."""
     data = as_reader(data)
@@ -225,12 +213,7 @@ def _relation(
 
 
 def _offered(
-    connection: Any,
-    data: object,
-    type_: Type,
-    stack: ExitStack,
-    person: Person | None = None,
-    kept: KeptRows | None = None,
+    connection: Any, data: object, type_: Type, stack: ExitStack, person: Person | None, kept: KeptRows | None = None
 ) -> Relation:
     if isinstance(data, str) and "\n" in data and not os.path.exists(data):
         raise SourceRejected("a str is the path of a file, never its content: offer the path, or rows")
