@@ -142,6 +142,12 @@ def ledger_file(text: str) -> Path:
     return Path(text)
 
 
+def add_ledger_place(parser: argparse.ArgumentParser) -> None:
+    """Add the ledger that a command debits, and its expected head."""
+    parser.add_argument("--ledger", type=ledger_place, required=True, metavar="LEDGER", help=LEDGER)
+    add_expected_head(parser)
+
+
 def add_ledger(group: argparse._ActionsContainer, source: str) -> None:
     """Add the options of ledger and engine of a synthesis."""
     add = group.add_argument

@@ -13,15 +13,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from wpinq.cli.arguments import (
-    add_expected_head,
-    add_parameters,
-    beside,
-    ledger_file,
-    ledger_place,
-    load_program,
-    pairs,
-)
+from wpinq.cli import arguments
 from wpinq.errors import UsageError
 from wpinq.kernel.ledger.backup import backup, carry, restore
 from wpinq.kernel.ledger.ledger import Ledger
@@ -46,7 +38,7 @@ def add_parser(commands: Any) -> None:
     shown.add_argument("--plans", action="store_true", help=constants)
     asked = "print how often the budgets cover each measurement of a text program, and all of them together"
     shown.add_argument("--program", type=Path, metavar="PROGRAM.wpq", help=asked)
-    add_parameters(shown)
+    arguments.add_parameters(shown)
     shown.set_defaults(command=_show)
     changed = acts.add_parser("set", help="change budgets and resume accounts; the ledger records each change")
     _add_view(changed)
@@ -66,20 +58,20 @@ def add_parser(commands: Any) -> None:
     ):
         act = acts.add_parser(name, help=help_)
         for path in paths:
-            kind = ledger_place if path == "place" else ledger_file
+            kind = arguments.ledger_place if path == "place" else arguments.ledger_file
             act.add_argument(path, type=kind, metavar="LEDGER" if path == "place" else path.upper())
-        add_expected_head(act)
+        arguments.add_expected_head(act)
         act.set_defaults(command=command)
     made = acts.add_parser("init", help="make a ledger in an empty database of PostgreSQL, and its two roles")
-    made.add_argument("url", type=ledger_place, metavar="URL")
+    made.add_argument("url", type=arguments.ledger_place, metavar="URL")
     made.set_defaults(command=_init)
 
 
 def _add_view(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("ledger", type=ledger_place, metavar="LEDGER")
+    parser.add_argument("ledger", type=arguments.ledger_place, metavar="LEDGER")
     of_analyst = "the name of an analyst, to show or set that analyst's budgets"
     parser.add_argument("--analyst", metavar="ANALYST", help=of_analyst)
-    add_expected_head(parser)
+    arguments.add_expected_head(parser)
     parser.add_argument("--json", action="store_true", help="print as JSON")
 
 
@@ -104,7 +96,7 @@ def _readable(ledger: Path, folder: Path) -> Path | None:
 
     SQLite opens no ledger where it cannot write beside it, and a copy changes nothing there.
     """
-    parts = [each for end in ("-head", "", "-wal", "-shm") if os.path.exists(each := beside(ledger, end))]
+    parts = [each for end in ("-head", "", "-wal", "-shm") if os.path.exists(each := arguments.beside(ledger, end))]
     able = [all(os.access(each, mode) for each in (ledger.parent, *parts)) for mode in (os.R_OK, os.W_OK)]
     if ledger not in parts or able != [True, False]:
         return None
@@ -116,7 +108,7 @@ def _readable(ledger: Path, folder: Path) -> Path | None:
 
 
 def _set(options: argparse.Namespace) -> None:
-    budgets = {name: parse_budget(text) for name, text in pairs(options.budget, "--budget").items()}
+    budgets = {name: parse_budget(text) for name, text in arguments.pairs(options.budget, "--budget").items()}
     if not budgets and not options.resume:
         raise UsageError("give --budget NAME=EPSILON or --resume NAME")
     with Ledger(options.ledger, create=False, expected_head=options.expected_head) as ledger:
@@ -129,7 +121,7 @@ def _set(options: argparse.Namespace) -> None:
 
 
 def _print(options: argparse.Namespace, ledger: Ledger) -> None:
-    measurements = {} if options.program is None else load_program(options).releases
+    measurements = {} if options.program is None else arguments.load_program(options).releases
     suspended, accounts = ledger.suspended(), ledger.balances(options.analyst)
     # The head moves with every other analyst's entry, so an analyst's own view has none.
     head = None if options.analyst and options.command is _show else ledger.head()

@@ -44,9 +44,7 @@ def add_parser(commands: Any) -> None:
     made.add_argument("--epoch", required=True, metavar="LABEL", help="the value of the program's parameter `epoch`")
     path = f"the data of each epoch, with {PLACE} in the path; an epoch without a file has no rows"
     made.add_argument("--data", required=True, metavar="PATH", help=path)
-    kept = arguments.LEDGER
-    made.add_argument("--ledger", type=arguments.ledger_place, required=True, metavar="LEDGER", help=kept)
-    arguments.add_expected_head(made)
+    arguments.add_ledger_place(made)
     put = "the folder of published files, one an epoch; of several releases, a folder of each"
     made.add_argument("--folder", type=Path, required=True, metavar="FOLDER", help=put)
     made.add_argument("--format", choices=("csv", "parquet"), default="csv", help="of the files (default: csv)")

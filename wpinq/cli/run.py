@@ -41,9 +41,7 @@ def add_parser(commands: Any) -> None:
     by_name = partial(made.add_argument, action="append", default=[])
     by_name("--source", metavar="NAME=FILE", help="the data of a source")
     by_name("--budget", metavar="NAME=EPSILON", help="the budget of a source, or of an account")
-    kept = arguments.LEDGER
-    made.add_argument("--ledger", type=arguments.ledger_place, required=True, metavar="LEDGER", help=kept)
-    arguments.add_expected_head(made)
+    arguments.add_ledger_place(made)
     read = f"options for an edge source, one of them directed or undirected: {', '.join(EDGE_OPTIONS)}, comments=SIGNS"
     by_name("--edge-list", metavar="NAME=OPTION,...", help=read)
     ends = "the columns of an edge: names (default: the fields of the source), or positions in text, as 1,2"

@@ -185,8 +185,7 @@ def _trial_source(path: str, options: argparse.Namespace) -> tuple[str, str | No
     edges = options.edge_list or options.columns or not (os.path.isfile(path) and has_columns(path))
     named = None if edges else schema(path)
     if named is None or {"src", "dst"} <= set(getattr(named.record, "names", ())):
-        declared = _TRIAL_GRAPH.format(_TRIAL_RECORDS if most is None else most)
-        return declared, options.edge_list or _TRIAL_EDGES
+        return _TRIAL_GRAPH.format(_TRIAL_RECORDS if most is None else most), options.edge_list or _TRIAL_EDGES
     if as_csv(path):
         import duckdb
 

@@ -35,8 +35,7 @@ from wpinq.synthesis import measure_graph
 
 def add_parser(commands: Any) -> None:
     """Add the command to those of the command line."""
-    what = "measure a graph, then fit a public synthetic graph to the answers"
-    made = commands.add_parser("synthesize", help=what)
+    made = commands.add_parser("synthesize", help="measure a graph, then fit a public synthetic graph to the answers")
     made.add_argument("--out", type=Path, required=True, metavar="OUT", help="the synthetic edge list")
     made.add_argument("graph", type=Path, nargs="?", metavar="FILE", help="the edge list; loops are ignored")
     measurement, fitting = made.add_argument_group("measurement"), made.add_argument_group("fitting")

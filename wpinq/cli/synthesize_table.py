@@ -58,43 +58,32 @@ def read_attribute(given: str, fields: dict[str, types.Type], closed: Sequence[s
 
     Raises
     ------
-    UsageError
+    WpinqError
         When it makes no sense: nothing is read or spent yet.
     """
     head, _, written = given.partition("=")
     missing, head = head.endswith("?"), head.removesuffix("?")
     name, _, typed = head.partition(":")
     if name not in fields:
-        raise UsageError(
-            f"--attribute {given}: the file has no column {name!r} that can be declared; {suggest(name, fields)}"
-        )
+        raise UsageError(f"the file has no column {name!r} that can be declared; {suggest(name, fields)}")
     kept = fields[name].with_nullable(False)
     if typed and typed not in _TYPES:
-        known = f"there is {', '.join(map(str, _PLAIN))} and decimal(2)"
-        raise UsageError(f"--attribute {given}: there is no column type {typed!r}; {known}")
+        raise UsageError(f"there is no column type {typed!r}; there is {', '.join(map(str, _PLAIN))} and decimal(2)")
     type_ = _TYPES[typed] if typed else kept
     if written.startswith("bins:") and type_ == types.STR:
-        raise UsageError(
-            f"--attribute {given}: say what the column holds: {name}:int={written} or {name}:float={written}"
-        )
+        raise UsageError(f"say what the column holds: {name}:int={written} or {name}:float={written}")
     column: Any = name if type_ == kept else read_as(name, type_)
     cells: dict[str, Any] = {}
     if written.startswith("bins:"):
-        cells["bins"] = _values(written.removeprefix("bins:"), type_, given)
+        cells["bins"] = _values(written.removeprefix("bins:"), type_)
     elif written:
-        cells["categories"] = _values(written, type_, given)
+        cells["categories"] = _values(written, type_)
     elif type_ != types.BOOL and not isinstance(type_, types.CategoryOf):
-        raise UsageError(
-            f"--attribute {given}: the values of a column of type {type_} are not public: give bins or categories, "
-            f"{SHAPE}"
-        )
-    try:
-        return attribute(column, name=name, missing=missing, other=name not in closed, **cells)
-    except WpinqError as error:
-        raise UsageError(f"--attribute {given}: {error}") from None
+        raise UsageError(f"the values of a column of type {type_} are not public: give bins or categories, {SHAPE}")
+    return attribute(column, name=name, missing=missing, other=name not in closed, **cells)
 
 
-def _values(text: str, type_: types.Type, given: str) -> list[Any]:
+def _values(text: str, type_: types.Type) -> list[Any]:
     """Values with commas between; `0..14` are all ints between.
 
     A value with a comma stands in double quotes.
@@ -104,21 +93,21 @@ def _values(text: str, type_: types.Type, given: str) -> list[Any]:
         items = next(csv.reader([text], strict=True), [])
     except csv.Error:
         raise UsageError(
-            f"--attribute {given}: values stand on one line with commas between, those with commas or quotes inside "
-            'in double quotes, as Oslo,"Rome, Italy"'
+            "values stand on one line with commas between, those with commas or quotes inside in double quotes, as "
+            'Oslo,"Rome, Italy"'
         ) from None
     for item in items:
         between = _RANGE.fullmatch(item) if type_ == types.INT else None
         if between is not None:
             first, last = map(int, between.groups())
             if not 0 <= last - first < types.CATEGORIES_LIMIT:
-                raise UsageError(f"--attribute {given}: {item} is no range of at most {types.CATEGORIES_LIMIT:,} ints")
+                raise UsageError(f"{item} is no range of at most {types.CATEGORIES_LIMIT:,} ints")
             found += range(first, last + 1)
             continue
         try:
             found.append(_value(item, type_))
         except (ValueError, ArithmeticError, LookupError):
-            raise UsageError(f"--attribute {given}: {item!r} is no {type_}") from None
+            raise UsageError(f"{item!r} is no {type_}") from None
     return found
 
 
@@ -268,10 +257,9 @@ def _measured(options: argparse.Namespace, kept: Path) -> MarginalTables:
     try:
         write_atomically(kept, (json.dumps(marginals.to_json(), indent=1) + "\n").encode())
     except (CheckpointError, OSError) as error:
-        again = "The same command repeats the same marginals at no cost"
-        lost = (
-            again if options.data_version else "They are lost; with --ledger and --data-version they could be repeated"
-        )
+        lost = "They are lost; with --ledger and --data-version they could be repeated"
+        if options.data_version:
+            lost = "The same command repeats the same marginals at no cost"
         why = system_reason(error) if isinstance(error, OSError) else str(error)
         raise arguments.NotSaved(
             f"the marginals are paid for but could not be written to {kept} ({why}). {lost}"
@@ -287,7 +275,12 @@ def _asked(options: argparse.Namespace, declared: Query) -> MarginalTabulation:
     record = declared.plan.type
     assert isinstance(record, types.TupleOf)
     fields = {str(name): type_ for name, type_ in zip(record.names, record.elements, strict=True)}
-    attributes = [read_attribute(given, fields, options.closed) for given in options.attribute]
+    attributes = []
+    for given in options.attribute:
+        try:
+            attributes.append(read_attribute(given, fields, options.closed))
+        except WpinqError as error:
+            raise UsageError(f"--attribute {given}: {error}") from None
     for name in options.closed:
         if name not in [each.name for each in attributes]:
             raise UsageError(f"--drop-other {name}: there is no such attribute")
