@@ -251,9 +251,8 @@ def measure_graph(
     if on_bill is not None:
         on_bill(bill)
     with Session(ledger, engine=engine) as session:
-        session.protect(
-            source, _records(graph, method, node, nodes), budget=epsilon if budget is None else budget, version=version
-        )
+        records = _records(graph, method, node, nodes)
+        session.protect(source, records, budget=epsilon if budget is None else budget, version=version)
         # Paid for together and evaluated one by one: without its keys, a measurement waits to be asked for them.
         # A choice and an integer of the whole graph have no keys to be asked for.
         waiting = [replace(m, domain=None) if m.sink.per_key else m for m in measurements.values()]
@@ -267,9 +266,7 @@ def measure_graph(
         return {name: answers[name] for name in measurements}
 
 
-def _records(
-    graph: object, method: Method, node: type, nodes: PublicNodes | None = None
-) -> EdgeList | list[tuple[Any, Any]]:
+def _records(graph: object, method: Method, node: type, nodes: PublicNodes | None) -> EdgeList | list[tuple[Any, Any]]:
     """The records of a simple graph, directed or not, as the method's source holds them."""
     given = graph if isinstance(graph, EdgeList) else EdgeList(graph)
     simple = replace(given, directed=method.directed, loops="drop", duplicates="drop")

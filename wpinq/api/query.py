@@ -663,8 +663,7 @@ class Query(Planned):
         measurement      kind   epsilon  ± at 95 %  costs
         NoisyCount(0.5)  count  0.5      5.991      items 0.5
         """
-        asked = self.noisy_count(epsilon)
-        return asked.accuracy(confidence, half_width=half_width, count=count, width=width)
+        return self.noisy_count(epsilon).accuracy(confidence, half_width=half_width, count=count, width=width)
 
     def explain(self, epsilon: EpsilonLike | None = None, engine: str = DEFAULT_ENGINE) -> str:
         """The plan as a tree with types, costs, noise and accuracy, without data.

@@ -211,8 +211,7 @@ def read_frame(frame: Any, declared: Source) -> EngineDataset:
     with contextlib.suppress(Exception):  # Spark's words of a failure quote rows
         rows = given.selectExpr(*leaves)
         times = sql.expr("CAST(count(*) AS DOUBLE) AS w" if person is None else "count(*) AS m")
-        counted = rows.groupBy(*rows.columns).agg(times)
-        held.append(stored(counted))
+        held.append(stored(rows.groupBy(*rows.columns).agg(times)))
         if person is not None:
             fault = _cut(held, type_, person, declared.facts)
         fault = fault or _fault(held[-1], declared)
@@ -306,8 +305,7 @@ def _cut(held: list[Any], type_: types.Type, person: Person, facts: Sequence[str
     The reason says what is wrong.
     """
     spark = held[0].sparkSession
-    kept = spark.sql(kept_of("{counted}", type_, person.at_most, SPARK), counted=held[0])
-    held.append(stored(kept))
+    held.append(stored(spark.sql(kept_of("{counted}", type_, person.at_most, SPARK), counted=held[0])))
     if "symmetric" in facts and spark.sql(asymmetric("{kept}", type_), kept=held[1]).limit(1).count():
         return "has (a, b) and (b, a) of different weight for one person, where the source declares symmetric"
     held.append(stored(spark.sql(weighed("{kept}", type_, person, SPARK), kept=held[1])))

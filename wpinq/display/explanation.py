@@ -132,8 +132,7 @@ def describe(node: Node) -> str:
             inside.append(write_public(value.value, value.type))
         elif value is not None:
             inside.append(f"{item.name}: {value!r}" if item.name in ("limit", "divisor") else repr(value))
-    text = f"{operator.name}({', '.join(inside)})"
-    return shorten(text, COLUMN_LIMIT)
+    return shorten(f"{operator.name}({', '.join(inside)})", COLUMN_LIMIT)
 
 
 def _weight(weight: Fraction) -> str:

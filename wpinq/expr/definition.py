@@ -215,10 +215,7 @@ def fit_number(value: Any) -> Value:
 
 
 def strict(function: Callable[..., Value]) -> Callable[..., Value]:
-    def null_in_null_out(*values: Value) -> Value:
-        return None if None in values else function(*values)
-
-    return null_in_null_out
+    return lambda *values: None if None in values else function(*values)
 
 
 # --- how much work: of what passes its arguments on, and of what reads every element and code point ----------------

@@ -111,8 +111,7 @@ def warn_of_swapped(names: Sequence[str], type_: TupleOf, fields: Sequence[Expr]
         for part in parts
     )
     if compared and index not in parts:
-        told = _SWAPPED.format(names[0], ", and compared with a number; if the index is meant")
-        warn(told)
+        warn(_SWAPPED.format(names[0], ", and compared with a number; if the index is meant"))
 
 
 #: A lambda of a query as its writer gives it: called once, with symbols.

@@ -25,15 +25,8 @@ from wpinq.plan.domain import Counted
 from wpinq.plan.node import Node, topological
 from wpinq.plan.operators import Concat, Partition, Select, Source, Where
 from wpinq.plan.work import counted
+from wpinq.sinks import graph_counts
 from wpinq.sinks.answer_kinds import ClosedForm
-from wpinq.sinks.graph_counts import (
-    ComponentCount,
-    FourCliqueCount,
-    LadderSink,
-    LargestDegree,
-    StarCount,
-    TriangleCount,
-)
 
 
 def triangle_count(edges: Query, epsilon: EpsilonLike, interval_share: object | None = None) -> ListedMeasurement:
@@ -86,7 +79,7 @@ def triangle_count(edges: Query, epsilon: EpsilonLike, interval_share: object | 
     >>> answers.value, answers.value_interval(0.95)[1] > 9880
     (9847.0, True)
     """
-    return _counted(edges, TriangleCount(_share(interval_share)), epsilon)
+    return _counted(edges, graph_counts.TriangleCount(_share(interval_share)), epsilon)
 
 
 def star_count(edges: Query, k: int, epsilon: EpsilonLike, interval_share: object | None = None) -> ListedMeasurement:
@@ -114,7 +107,7 @@ def star_count(edges: Query, k: int, epsilon: EpsilonLike, interval_share: objec
     >>> wp.simulate(star_count(friends, 2, epsilon=1), star, seed=1).value    # 4950, and noise
     4997.0
     """
-    return _counted(edges, StarCount(_share(interval_share), k), epsilon)
+    return _counted(edges, graph_counts.StarCount(_share(interval_share), k), epsilon)
 
 
 def four_clique_count(edges: Query, epsilon: EpsilonLike, interval_share: object | None = None) -> ListedMeasurement:
@@ -138,7 +131,7 @@ def four_clique_count(edges: Query, epsilon: EpsilonLike, interval_share: object
     >>> wp.simulate(four_clique_count(friends, epsilon=1), clique, seed=1).value    # 91390, and noise
     90708.0
     """
-    return _counted(edges, FourCliqueCount(_share(interval_share)), epsilon)
+    return _counted(edges, graph_counts.FourCliqueCount(_share(interval_share)), epsilon)
 
 
 def largest_degree(edges: Query, epsilon: EpsilonLike) -> ListedMeasurement:
@@ -180,7 +173,7 @@ def largest_degree(edges: Query, epsilon: EpsilonLike) -> ListedMeasurement:
     >>> answers.value, answers.value_interval(0.95)
     (101.0, (98.0, 104.0))
     """
-    return _counted(edges, LargestDegree(), epsilon)
+    return _counted(edges, graph_counts.LargestDegree(), epsilon)
 
 
 def component_count(edges: Query, epsilon: EpsilonLike) -> ListedMeasurement:
@@ -210,10 +203,10 @@ def component_count(edges: Query, epsilon: EpsilonLike) -> ListedMeasurement:
     >>> wp.simulate(component_count(friends, epsilon=1), pairs, seed=1).value    # 40, and noise
     41.0
     """
-    return _counted(edges, ComponentCount(), epsilon)
+    return _counted(edges, graph_counts.ComponentCount(), epsilon)
 
 
-def _counted(edges: Query, sink: LadderSink, epsilon: EpsilonLike) -> ListedMeasurement:
+def _counted(edges: Query, sink: graph_counts.LadderSink, epsilon: EpsilonLike) -> ListedMeasurement:
     check_edges(edges)
     return ListedMeasurement(edges.plan, sink, parse_epsilon(epsilon), sink.own_keys, edges.reading)
 

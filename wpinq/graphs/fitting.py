@@ -78,8 +78,7 @@ def fit_degree_sequence(sequence: Any, ccdf: Any, sequence_scale: float = 1.0, c
         positive(scale, f"{name}, the scale of the Laplace noise,")
     smaller = min(sequence_scale, ccdf_scale)
     if len(h) <= len(v):
-        ccdf_fit = _lowest_staircase(v, h, smaller / sequence_scale, smaller / ccdf_scale)
-        return _conjugate(ccdf_fit)
+        return _conjugate(_lowest_staircase(v, h, smaller / sequence_scale, smaller / ccdf_scale))
     fit = _lowest_staircase(h, v, smaller / ccdf_scale, smaller / sequence_scale)
     return fit[fit > 0]
 

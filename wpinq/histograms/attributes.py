@@ -393,8 +393,7 @@ class Marginals(Strategy):
         2.3026
         """
         scales, repeats = self.plan.algebra.kinds(self.attributes.view(view))
-        found = self.noise(epsilon=epsilon).half_widths(scales[:, None], confidence, repeats[:, None])
-        return float(found[0])
+        return float(self.noise(epsilon=epsilon).half_widths(scales[:, None], confidence, repeats[:, None])[0])
 
     def expected_error(self, workload: Any, epsilon: object) -> float:
         """The expected total squared error of a workload, exact and known before anything is spent.

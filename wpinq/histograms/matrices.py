@@ -82,8 +82,7 @@ class MatrixMechanism(LinearStrategy):
             self.check(workload)
 
     def __repr__(self) -> str:
-        kind = "sparse" if self.sparse else "dense"
-        return f"<MatrixMechanism: {self.matrix.shape[0]} × {self.domain}, {kind}>"
+        return f"<MatrixMechanism: {self.matrix.shape[0]} × {self.domain}, {'sparse' if self.sparse else 'dense'}>"
 
     @property
     def sensitivity(self) -> Fraction:

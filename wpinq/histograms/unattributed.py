@@ -199,8 +199,7 @@ class CountOfCounts(Strategy):
         above = checked_query(source).select(group).shave(1.0).select(lambda piece: piece.index)
         if self.method == "cumulative":
             return above
-        bounded = above.where(lambda i: i < self.largest)
-        return bounded.shave(1.0).select(lambda piece: piece.index)
+        return above.where(lambda i: i < self.largest).shave(1.0).select(lambda piece: piece.index)
 
     def answers_of(self, answers: Any) -> Floats:
         """The noisy numbers to fit: H from size 1, H_c from size 0 to K − 1, H_g ascending.

@@ -183,8 +183,7 @@ def check_cells(cells: AttributeCells) -> None:
 
 def ordered(type_: Type) -> bool:
     """Whether values of a type have bins."""
-    plain = type_ in (INT, FLOAT)
-    return plain or (isinstance(type_, Logical) and not isinstance(type_, CategoryOf))
+    return type_ in (INT, FLOAT) or (isinstance(type_, Logical) and not isinstance(type_, CategoryOf))
 
 
 def _text(value: object) -> str:

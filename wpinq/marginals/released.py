@@ -283,12 +283,10 @@ class MarginalTables(Saved):
         wanted = [names] if names else map(self.measuring.attributes.named, self.measuring.wanted)
         return self._columns(names or self.names, wanted, confidence)
 
-    def _columns(
-        self, shown: Sequence[str], wanted: Iterable[Sequence[str]], confidence: float
-    ) -> dict[str, list[Any]]:
+    def _columns(self, shown: Sequence[str], views: Iterable[Sequence[str]], confidence: float) -> dict[str, list[Any]]:
         own = [free_name(name, shown) for name in OWN_COLUMNS]
         found: dict[str, list[Any]] = {name: [] for name in (*shown, *own)}
-        for view in wanted:
+        for view in views:
             half = self.half_width(*view, confidence=confidence)
             estimates = self.counts(*view).ravel()
             labels = product(*(self.attributes[self.names.index(name)].labels for name in view))

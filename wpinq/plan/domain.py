@@ -359,8 +359,7 @@ def pieces(below: Sized, width: Fraction, limit: int | None) -> tuple[int | None
 
 def kept(a_key: Mapping[Fields, int], limit: int = KEYS_LIMIT) -> dict[Fields, int]:
     """As many keys as are followed, those of the fewest records first."""
-    order = sorted(a_key.items(), key=lambda item: (item[1], len(item[0]), sorted(item[0])))
-    return dict(order[:limit])
+    return dict(sorted(a_key.items(), key=lambda item: (item[1], len(item[0]), sorted(item[0])))[:limit])
 
 
 def overlaid(term: Term, known: Term) -> Term:

@@ -55,8 +55,7 @@ def plan_from_json(data: Mapping[str, Json]) -> Node:
         nodes: list[Node] = []
         for item in data["nodes"]:
             operator = Source if item["operator"] == Source.name else REGISTRY[item["operator"]]
-            arguments = {name: _argument_from_json(value) for name, value in item["arguments"].items()}
-            built = operator(**arguments)
+            built = operator(**{name: _argument_from_json(value) for name, value in item["arguments"].items()})
             if isinstance(built, Source):
                 _check_source(built)
             nodes.append(Node(built, tuple(nodes[_place(i)] for i in item["inputs"])))

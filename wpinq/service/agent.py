@@ -58,11 +58,7 @@ class AgentTools:
         return list(self._request("GET", "guide"))
 
     def explain(
-        self,
-        program: Program = None,
-        parameters: Parameters | None = None,
-        sql: Sql = None,
-        epsilon: Cost = None,
+        self, program: Program = None, parameters: Parameters | None = None, sql: Sql = None, epsilon: Cost = None
     ) -> dict[str, Any]:
         """The cost, plans and expected accuracy of a program or a SELECT; nothing is spent."""
         asked = {"program": program, "parameters": parameters or {}, "sql": sql, "epsilon": epsilon}

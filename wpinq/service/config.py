@@ -213,8 +213,7 @@ def configuration_of(given: Mapping[str, Any], folder: Path) -> Configuration:
         sandbox = Limits(**file.sandbox)
     except (TypeError, SessionError) as error:
         raise UsageError(f"[sandbox]: {error}") from None
-    sources = _sources(file, folder)
-    return Configuration(**dict(file.service), sources=sources, limits=file.limits, sandbox=sandbox)
+    return Configuration(**dict(file.service), sources=_sources(file, folder), limits=file.limits, sandbox=sandbox)
 
 
 def _sources(file: ServiceFile, folder: Path) -> dict[str, OfferedSource]:

@@ -252,9 +252,7 @@ class Dispatcher:
                 answer = await self._planners.ask({**request, "analyst": analyst}, patience)
             except NoAnswer:
                 raise Refusal(
-                    400,
-                    "TooMuch",
-                    "planning this request takes more time or memory than allowed: split it",
+                    400, "TooMuch", "planning this request takes more time or memory than allowed: split it"
                 ) from None
         return read_answer(answer)
 

@@ -67,8 +67,7 @@ def record_of(columns: NamedColumns) -> UserFunction:
     """The function to a record of these columns."""
 
     def function(record: Symbol) -> Any:
-        values = tuple(lift(value(record)) for value in columns.values())
-        return Symbol(build.record(tuple(columns), values))
+        return Symbol(build.record(tuple(columns), tuple(lift(value(record)) for value in columns.values())))
 
     return function
 

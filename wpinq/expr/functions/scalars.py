@@ -119,8 +119,7 @@ define("modulo", 2, _integers, strict(lambda a, b: a % b if b else None), work=h
 
 def _absolute(value: Expr) -> Expr:
     if value.type == types.DURATION or isinstance(value.type, types.DecimalOf):
-        negative = call("less", value, Constant(value.type, 0))
-        return call("where", negative, negate(value), value)
+        return call("where", call("less", value, Constant(value.type, 0)), negate(value), value)
     zero = constant(0.0) if value.type == types.FLOAT else constant(0)
     return call("where", less(value, zero), call("subtract", zero, value), value)
 
