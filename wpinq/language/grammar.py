@@ -61,9 +61,8 @@ class _Reader:
     def named_type(self, name: Any) -> Type:
         if name in SCALARS:
             return SCALARS[name]
-        raise self.text.error(
-            f"there is no type `{shorten(name)}`; {suggest(name, [*SCALARS, 'list[T]'])}", name.start_pos
-        )
+        hint = suggest(name, [*SCALARS, "list[T]"])
+        raise self.text.error(f"there is no type `{shorten(name)}`; {hint}", name.start_pos)
 
     def applied_type(self, name: Any, opening: Any, *given: Any) -> Type:
         if name not in ("decimal", "category"):

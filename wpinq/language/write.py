@@ -120,8 +120,7 @@ class _PrintedRelease:
             self.plan, self.calls = measurement.plan, write_marginals(measurement)
             return
         for way in measurement.sink.syntax:
-            written = way.write(measurement)
-            if written is not None:
+            if written := way.write(measurement):
                 self.plan, arguments = written
                 self.calls = [f".{way.name}({', '.join([format_epsilon(measurement.epsilon), *arguments])})"]
                 break

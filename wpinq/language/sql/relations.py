@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from wpinq.api.people import tables_of
 from wpinq.api.query import Query
 from wpinq.api.series import Series
 from wpinq.expr.build import constant, field_named, record
@@ -234,9 +235,8 @@ class Relations:
         if not name:
             raise self.text.at(node, "of the rows of a person there are COUNT(*), SUM, AVG, MIN and MAX")
         check_parts(self.text, node, "this")
-        arguments = over_elements(
-            name, rows, function(lambda row: Expressions(self.text, given.tables, row).value(node.this))
-        )
+        value = function(lambda row: Expressions(self.text, given.tables, row).value(node.this))
+        arguments = over_elements(name, rows, value)
         if name == "sum" and arguments[1].type.nullable:
             raise self.text.at(node, "the sum of nothing but null is null in SQL: SUM(COALESCE(x, 0))")
         return divide(apply(name, *arguments), count) if isinstance(node, exp.Avg) else apply(name, *arguments)
@@ -352,12 +352,6 @@ class Relations:
 
 
 JOIN_READING = "JOIN: the rows of a key share weight, so totals are weights and no counts"
-
-
-def tables_of(query: Query) -> list[str]:
-    """The tables of a source of people; none of another query."""
-    person = query.plan.operator.person if isinstance(query.plan.operator, Source) else None
-    return [table.name for table in person.tables] if isinstance(person, PersonTables) else []
 
 
 def _there(of: Rows) -> Any:
