@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import product
 from math import prod
 from typing import Any
@@ -96,15 +96,13 @@ class Product(LinearStrategy):
         """
         current = attributes_of(source, bin, self.sizes)
         for group in grouped(self.strategies):
-            current = current.select_many(
-                lambda r, group=group: listed(
-                    [
-                        (replaced(r, group, keys, len(self.sizes)), weight)
-                        for keys, weight in combined([self.strategies[i].elements(r[i]) for i in group])
-                    ]
-                )
-            )
+            current = current.select_many(partial(self._elements, group))
         return current
+
+    def _elements(self, group: range, record: Any) -> Any:
+        """The elements of a record, over the columns of one group of attributes."""
+        found = combined([self.strategies[i].elements(record[i]) for i in group])
+        return listed([(replaced(record, group, keys, len(self.sizes)), weight) for keys, weight in found])
 
     @property
     def passes(self) -> int:
@@ -423,9 +421,7 @@ class Marginals(Strategy):
             return variance * self.squared_norm(workload)
         weights = dict(workload) if isinstance(workload, Mapping) else None
         views = self.views if workload is None else self.attributes.views(workload if weights is None else [*weights])
-        given = (
-            {} if weights is None else {self.attributes.view(v): weight_of(w, "a weight") for v, w in weights.items()}
-        )
+        given = {self.attributes.view(view): weight_of(each, "a weight") for view, each in (weights or {}).items()}
         of_view = {v: float(self.attributes.cells(v)) * self.plan.algebra.variance(v) / 2 for v in views}
         return float(sum(given.get(view, 1.0) * norm for view, norm in of_view.items())) * variance
 

@@ -264,6 +264,4 @@ class Wavelet(LinearStrategy):
 
 
 def _interleaved(left: Floats, right: Floats) -> Floats:
-    both = np.empty((2 * len(left), *left.shape[1:]))
-    both[0::2], both[1::2] = left, right
-    return both
+    return np.stack((left, right), axis=1).reshape(-1, *left.shape[1:])

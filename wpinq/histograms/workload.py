@@ -162,9 +162,6 @@ class Prefixes(Ranges):
     def ends(self) -> tuple[Integers, Integers]:
         return np.zeros(self.domain, dtype=np.int64), np.arange(self.domain) + 1
 
-    def answer(self, histogram: Floats) -> Floats:
-        return np.asarray(np.cumsum(histogram, axis=0))
-
     def transpose(self, answers: Floats) -> Floats:
         return np.asarray(np.cumsum(answers[::-1], axis=0)[::-1])
 
