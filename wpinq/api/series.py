@@ -200,6 +200,5 @@ class Series(Query):
           2026-01 to 2026-01: NoisyCount(1/9), spent once: 1/9 x 1 = 1/9
           an epoch pays one node of each level of a running total at once: later nodes find it paid
         """
-        return RunningTotal(
-            self.template, query, parse_epsilon(epsilon), check_domain(keys, query(self).plan.type), levels
-        )
+        domain = check_domain(keys, query(self).plan.type)
+        return RunningTotal(self.template, query, parse_epsilon(epsilon), domain, levels)

@@ -319,11 +319,8 @@ def simulate(
         }
     if not isinstance(measurement, (Measurement, Compound)):
         raise PlanError("simulate takes a measurement: end the query with .noisy_count(epsilon=..., over=...)")
-    asked, seeds, needed = (
-        measurement.measurements,
-        [seed],
-        "a measurement with public keys: noisy_count(epsilon, over=...)",
-    )
+    asked, seeds = measurement.measurements, [seed]
+    needed = "a measurement with public keys: noisy_count(epsilon, over=...)"
     if isinstance(measurement, Compound):
         seeds = np.random.default_rng(seed).integers(2**63, size=len(asked)).tolist()
         needed = "the groups of a table: by(..., keys=[...])"

@@ -115,10 +115,8 @@ def run(options: argparse.Namespace) -> None:
     arguments.check_covered(bill, budgets, "--budget {}")
     outputs = output_files(options.output, asked)
     saved = {} if options.save is None else {name: options.save / f"{name}.json" for name in asked}
-    read_files = [*files.values(), *(each for each in options.sql if each.endswith(".sql"))]
-    arguments.check_distinct(
-        [*saved.values(), *outputs.values()], [options.program, options.ledger, *map(Path, read_files)]
-    )
+    read_files = map(Path, [*files.values(), *(each for each in options.sql if each.endswith(".sql"))])
+    arguments.check_distinct([*saved.values(), *outputs.values()], [options.program, options.ledger, *read_files])
     new = options.expected_head is None and arguments.is_new(options.ledger)
     if options.save is not None:
         _prepare_folder(options.save)

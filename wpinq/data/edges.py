@@ -223,9 +223,8 @@ class EdgeList:
             file, places = open_file(path, stack, again), self.columns if by_place else None
             graph = read_graph_file(path, file, self.directed, places)
             found = graph or TextForm.of(path, file, self.comments, places, fields)
-        if (by_place if found is None else self._named) or (
-            self.comments is not None and not isinstance(found, TextForm)
-        ):
+        unused = by_place if found is None else self._named
+        if unused or (self.comments is not None and not isinstance(found, TextForm)):
             raise PlanError(_NO_USE)
         return found, own_direction(self.graph) if found is None else found.directed
 

@@ -95,9 +95,8 @@ def as_reader(data: object) -> object:
         return pyarrow.table(item).cast(pyarrow.schema(zip(item.schema.names, types, strict=True)))
 
     batches = (batch for item in itertools.chain(first, data) for batch in wide(item).to_batches())
-    return pyarrow.RecordBatchReader.from_batches(
-        computed(lambda: wide(first[0]), f"the table {UNREADABLE}").schema, batches
-    )
+    schema = computed(lambda: wide(first[0]), f"the table {UNREADABLE}").schema
+    return pyarrow.RecordBatchReader.from_batches(schema, batches)
 
 
 def is_no_table(data: object, library: str) -> bool:
@@ -143,9 +142,8 @@ def table_relation(
     if table.values is None:
         raise SourceRejected(f"{table.what} cannot be read: read it into a table yourself, or offer rows")
     lists = [table.values(i) for i in range(len(layout.types))]
-    pieces: Iterable[Any] = (
-        ([values[i : i + PIECE] for values in lists], {}, None) for i in range(0, len(lists[0]), PIECE)
-    )
+    starts = range(0, len(lists[0]), PIECE)
+    pieces: Iterable[Any] = (([values[i : i + PIECE] for values in lists], {}, None) for i in starts)
     return columns_relation(connection, kept_pieces(pieces, kept), type_, table.what, table.notes)
 
 
@@ -271,9 +269,8 @@ def _of_pandas(data: Any, layout: Layout) -> _Table:
     notes = [f" (dtype {dtype_name(column.dtype)})" if plain else "" for column, plain in zip(series, own, strict=True)]
 
     def values(i: int) -> list[Any]:
-        missing = computed(
-            lambda: series[i].isna().tolist(), f"{what} holds what pandas cannot tell from a missing value"
-        )
+        refusal = f"{what} holds what pandas cannot tell from a missing value"
+        missing = computed(lambda: series[i].isna().tolist(), refusal)
         found = _values(series[i]) if own[i] else computed(series[i].tolist, _NO_VALUES.format(what))
         found = [None if absent else value for value, absent in zip(found, missing, strict=True)]
         interval = str(getattr(series[i].dtype, "pyarrow_dtype", "")) == INTERVAL

@@ -93,9 +93,7 @@ class Inference:
 
     def product(self, domains: Sequence[Domain | None]) -> Domain | None:
         finite = [domain for domain in domains if domain is not None]
-        size = 1
-        for domain in finite:
-            size *= len(domain)
+        size = math.prod(map(len, finite))
         return self.keep(product(*finite)) if len(finite) == len(domains) and size <= DOMAIN_LIMIT else None
 
     def keep(self, values: Iterable[Value]) -> Domain | None:

@@ -39,13 +39,8 @@ def plan_to_json(root: Node) -> dict[str, Json]:
     for node in topological([root]):
         arguments = {name: _argument_to_json(value) for name, value in node.operator.arguments()}
         places[node.digest] = len(nodes)
-        nodes.append(
-            {
-                "operator": node.operator.name,
-                "arguments": arguments,
-                "inputs": [places[child.digest] for child in node.inputs],
-            }
-        )
+        inputs = [places[child.digest] for child in node.inputs]
+        nodes.append({"operator": node.operator.name, "arguments": arguments, "inputs": inputs})
     return {"nodes": nodes, "digest": root.digest.hex()}
 
 

@@ -493,9 +493,7 @@ class Tabulation(Compound[R]):
     @property
     def shown(self) -> Columns:
         """The columns of the aggregates by name."""
-        return {
-            name + suffix: column for name, each in self.aggregates.items() for suffix, column in each.shown().items()
-        }
+        return {name + suffix: of for name, each in self.aggregates.items() for suffix, of in each.shown().items()}
 
     def scaled(self, epsilon: Callable[[Fraction], Fraction]) -> Tabulation:
         epsilons = {name: epsilon(share) for name, share in self.epsilons.items()}

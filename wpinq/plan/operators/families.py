@@ -35,14 +35,12 @@ class PerRecord(Operator):
 
     def evaluate(self, inputs: tuple[Weights, ...], arithmetic: Arithmetic) -> Weights:
         images = self.images(arithmetic)
-        return accumulate(
-            (
-                (image, weight * coefficient)
-                for record, weight in inputs[0].items()
-                for image, coefficient in images(record)
-            ),
-            arithmetic,
+        contributions = (
+            (image, weight * coefficient)
+            for record, weight in inputs[0].items()
+            for image, coefficient in images(record)
         )
+        return accumulate(contributions, arithmetic)
 
 
 class Passing(PerRecord):
@@ -169,14 +167,12 @@ class Combination(Merging):
         return together(side if sign > 0 else side.each(lambda move: move.reversed) for sign, side in sides)
 
     def evaluate(self, inputs: tuple[Weights, ...], arithmetic: Arithmetic) -> Weights:
-        return accumulate(
-            (
-                (record, coefficient * weight)
-                for coefficient, weights in zip(self.coefficients, inputs, strict=True)
-                for record, weight in weights.items()
-            ),
-            arithmetic,
+        contributions = (
+            (record, coefficient * weight)
+            for coefficient, weights in zip(self.coefficients, inputs, strict=True)
+            for record, weight in weights.items()
         )
+        return accumulate(contributions, arithmetic)
 
 
 ONE_SIDE = "both sides at one record: the larger"

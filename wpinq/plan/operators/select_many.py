@@ -175,14 +175,12 @@ class SelectMany(PerRecord):
         (below,) = inputs
         shares = self.written_shares()
         if shares is not None and len(shares) * len(below.change.atoms) <= ATOMS_LIMIT:
-            return added(
-                (
-                    (self._element_of(element, term), move * share)
-                    for term, move in below.change.atoms.items()
-                    for element, share in shares
-                ),
-                below.change.rules,
+            atoms = (
+                (self._element_of(element, term), move * share)
+                for term, move in below.change.atoms.items()
+                for element, share in shares
             )
+            return added(atoms, below.change.rules)
         # Weights of either sign may cancel before the norm is taken: their total is all that is sure. Where each is at
         # least 0 and the same for a record in all data, what is gained and lost stays apart.
         signed = self.weighted and shares is None
