@@ -16,22 +16,12 @@ from typing import Any
 
 from wpinq.columns.storage import ArrowStream
 from wpinq.columns.unlinked_file import bytes_of, in_order
+from wpinq.data import rows
 from wpinq.data.casts import any_of, of_column, scalar
 from wpinq.data.files import check_no_log_of_dataset
 from wpinq.data.kinds import INTERVAL, StandIn, counted_kind, counts, duration_of, for_arrow, rounds
 from wpinq.data.layout import PLAIN_KINDS, Layout
 from wpinq.data.relation import STAGED, UNREADABLE, Relation, computed
-from wpinq.data.rows import (
-    FAILS,
-    NO_ROWS,
-    KeptRows,
-    begin,
-    check_unread,
-    columns_relation,
-    cursor_relation,
-    is_cursor,
-    kept_pieces,
-)
 from wpinq.errors import SourceRejected
 from wpinq.expr.declarations import IDS
 from wpinq.expr.types import DATE, INT, DecimalOf, Type
@@ -61,7 +51,7 @@ _NO_VALUES = "{} holds values that Python has none for: list its columns yoursel
 
 def is_table(data: object) -> bool:
     """Whether an object is a table, or else of a library of tables, or a cursor."""
-    return library_of(data) is not None or is_cursor(data)
+    return library_of(data) is not None or rows.is_cursor(data)
 
 
 def library_of(data: object) -> str | None:
@@ -83,9 +73,9 @@ def as_reader(data: object) -> object:
     """
     if not isinstance(data, Iterator) or isinstance(data, io.IOBase) or is_table(data):  # an open file is refused
         return data
-    check_unread(data)
-    begin(data)
-    first = computed(lambda: list(itertools.islice(data, 1)), FAILS)
+    rows.check_unread(data)
+    rows.begin(data)
+    first = computed(lambda: list(itertools.islice(data, 1)), rows.FAILS)
     if not first or library_of(first) != "pyarrow":
         return itertools.chain(first, data)
     import pyarrow
@@ -116,7 +106,7 @@ def dtype_name(dtype: Any) -> str:
 
 
 def table_relation(
-    connection: Any, data: Any, type_: Type, stack: contextlib.ExitStack, kept: KeptRows | None = None
+    connection: Any, data: Any, type_: Type, stack: contextlib.ExitStack, kept: rows.KeptRows | None = None
 ) -> Relation | None:
     """The relation of the rows of a table or a cursor; None of what is neither.
 
@@ -126,7 +116,7 @@ def table_relation(
 
     library, layout = library_of(data), Layout.of(type_)
     if library is None:
-        return cursor_relation(connection, data, type_, kept) if is_cursor(data) else None
+        return rows.cursor_relation(connection, data, type_, kept) if rows.is_cursor(data) else None
     if of_spark(data) or is_no_table(data, library):
         raise _unsupported(data)
     if library == "duckdb":
@@ -137,14 +127,14 @@ def table_relation(
         with contextlib.suppress(duckdb.Error):  # of a kind of column that it does not know
             relation = _native(connection, table, layout, stack)
             if table.consumed and kept is None and not connection.execute(f"SELECT 1 FROM {STAGED} LIMIT 1").fetchall():
-                raise SourceRejected(NO_ROWS.format("a stream"))
+                raise SourceRejected(rows.NO_ROWS.format("a stream"))
             return relation
     if table.values is None:
         raise SourceRejected(f"{table.what} cannot be read: read it into a table yourself, or offer rows")
     lists = [table.values(i) for i in range(len(layout.types))]
     starts = range(0, len(lists[0]), PIECE)
     pieces: Iterable[Any] = (([values[i : i + PIECE] for values in lists], {}, None) for i in starts)
-    return columns_relation(connection, kept_pieces(pieces, kept), type_, table.what, table.notes)
+    return rows.columns_relation(connection, rows.kept_pieces(pieces, kept), type_, table.what, table.notes)
 
 
 @dataclass(slots=True, repr=False)  # which would quote rows
@@ -315,7 +305,7 @@ def _of_arrow(data: Any, layout: Layout) -> _Table:
 
     Only tables and batches are known to be in memory.
     """
-    check_unread(data)
+    rows.check_unread(data)
     if isinstance(data, (list, tuple)) and any(each.schema != data[0].schema for each in data):
         raise SourceRejected(
             "the batches of the list differ in the names, the order or the types of their columns: offer those of one "
@@ -347,7 +337,7 @@ def _of_arrow(data: Any, layout: Layout) -> _Table:
     schema = pyarrow.schema(fields)
 
     def batches() -> Iterator[Any]:
-        begin(data)
+        rows.begin(data)
         for batch in reader:
             if not batch.schema.equals(reader.schema):  # which pyarrow leaves to its reader
                 raise SourceRejected(UNREADABLE)
@@ -426,12 +416,12 @@ def _of_duckdb(connection: Any, data: Any, layout: Layout, stack: contextlib.Exi
         relation = _native(connection, _Table(what, rest, consumed=True), layout, stack, stored)
         relation.places, relation.anew = False, anew
         return relation
-    rows = pyarrow.Table.from_batches(batches, reader.schema)
-    if any(rows.column(i).null_count for i, type_ in enumerate(layout.types) if stored[i] != type_):
+    table = pyarrow.Table.from_batches(batches, reader.schema)
+    if any(table.column(i).null_count for i, type_ in enumerate(layout.types) if stored[i] != type_):
         return anew()  # which says what is unfit, of the rows as they were offered
-    relation = _native(connection, _Table(what, ArrowStream(rows)), layout, stack, stored)
+    relation = _native(connection, _Table(what, ArrowStream(table)), layout, stack, stored)
     relation.in_arrow = True
-    relation.table = rows if _lies_plain(rows, relation) else None
+    relation.table = table if _lies_plain(table, relation) else None
     return relation
 
 
@@ -458,12 +448,12 @@ def _room(connection: Any) -> int:
     return int(bytes_of(limit) * IN_MEMORY)
 
 
-def _lies_plain(rows: Any, relation: Relation) -> bool:
+def _lies_plain(table: Any, relation: Relation) -> bool:
     """Whether the columns of a table are those of the records as they are, and none is unfit."""
-    nulls = {f"g{i} IS NULL": column.null_count for i, column in enumerate(rows.columns)}
+    nulls = {f"g{i} IS NULL": column.null_count for i, column in enumerate(table.columns)}
     return (
-        list(relation.leaves) == [f"g{i}" for i in range(len(rows.columns))]
-        and all(str(column.type) in _PLAIN for column in rows.columns)
+        list(relation.leaves) == [f"g{i}" for i in range(len(table.columns))]
+        and all(str(column.type) in _PLAIN for column in table.columns)
         and not any(nulls.get(condition, True) for condition, _ in relation.unfit)
     )
 
