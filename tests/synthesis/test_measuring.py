@@ -107,8 +107,8 @@ def held(root: object) -> list[StoredColumns]:
 def test_loops_and_repeated_edges_are_one_simple_graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "graph.txt"
     path.write_text("1 2\n2 1\n2 2\n2 3\n1 2\n")
-    assert sorted(synthesis._records(path, find_method("tbi"), int)) == [(1, 2), (2, 1), (2, 3), (3, 2)]
-    assert sorted(synthesis._records([(2, 1), (1, 2), (3, 3)], find_method("tbi"), int)) == [(1, 2), (2, 1)]
+    assert sorted(synthesis._records(path, find_method("tbi"), int, None)) == [(1, 2), (2, 1), (2, 3), (3, 2)]
+    assert sorted(synthesis._records([(2, 1), (1, 2), (3, 3)], find_method("tbi"), int, None)) == [(1, 2), (2, 1)]
 
 
 def test_degrees_are_fitted_once_for_the_keys_of_a_query(monkeypatch: pytest.MonkeyPatch) -> None:
