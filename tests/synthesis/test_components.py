@@ -30,7 +30,7 @@ def degrees(edges: np.ndarray) -> dict[int, int]:
 @for_each("count", [1, 20, 30])
 @for_each("seed", range(4))
 def test_components_are_joined_and_all_else_stays(count: int, seed: int) -> None:
-    """Each of 12 rings has an edge for one join; a clique is left alone, for all its edges close triangles."""
+    """Each of 12 rings has an edge for one join; cliques, which would lose triangles, wait and find none left."""
     before = np.array([*RINGS, *TREES[: 3 * 11], *CLIQUES])
     after = join_components(before, count, np.random.default_rng(seed))
     assert len({frozenset(edge) for edge in after.tolist()}) == len(before)
@@ -39,6 +39,13 @@ def test_components_are_joined_and_all_else_stays(count: int, seed: int) -> None
     assert sum(nx.triangles(nx.Graph(after.tolist())).values()) == sum(nx.triangles(nx.Graph(CLIQUES)).values())
     assert parts(after) == min(max(count, 12 + 11 + 5 - 12), 12 + 11 + 5)
     assert (after == join_components(before, count, np.random.default_rng(seed))).all()
+
+
+@for_each("count", [1, 3])
+def test_a_clique_is_joined_last_and_loses_the_triangles_of_an_edge(count: int) -> None:
+    after = join_components(np.array([*RINGS, *CLIQUES[: 6 * 2]]), count, np.random.default_rng(1))
+    lost = 2 * (3 - count)
+    assert (parts(after), sum(nx.triangles(nx.Graph(after.tolist())).values()) // 3) == (count, 2 * 4 - lost)
 
 
 @for_each("share", [0.0, 0.5])

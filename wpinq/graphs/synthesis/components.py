@@ -7,6 +7,7 @@ few of its numbers tell of them. An edge {p, q} on a cycle and an edge {a, b} of
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
@@ -81,7 +82,8 @@ def join_components(edges: Integers, count: int, rng: Generator) -> Integers:
     """The graph with components joined until there are `count`, as far as edges on cycles allow.
 
     Of the possible swaps some are looked at, and the one taken exchanges ends of the most similar degrees, so that
-    degrees hardly mix otherwise than before. Components in which each edge closes a triangle stay by themselves.
+    degrees hardly mix otherwise than before. Components in which each edge closes a triangle are joined last, and lose
+    the triangles of one edge each.
 
     Parameters
     ----------
@@ -127,26 +129,29 @@ class _Joiner:
         self._free = ~np.isin(np.arange(len(edges)), graph.spanning_tree(return_tree=False))
         order = np.argsort(labels, kind="stable")
         parts = sorted(np.split(order, np.flatnonzero(np.diff(labels[order])) + 1), key=len, reverse=True)
-        # those with a cycle first: they bring their other edges on cycles along
-        self._parts = sorted(parts[1:], key=lambda part: not self._free[part].any())
-        self._pool, self._count = parts[0][self._free[parts[0]]].tolist(), len(parts)
+        # those with an open edge on a cycle first: they bring others along; cliques last: they lose triangles
+        self._parts = sorted(parts[1:], key=lambda part: sum(not self._open(some) for some in (self._own(part), part)))
+        self._pool, self._count = self._own(parts[0]), len(parts)
 
     def joined(self, count: int) -> Integers:
         """The edges, once components are joined."""
         for part in self._parts:
             if self._count <= count:
                 break
-            own = part[self._free[part]].tolist()
-            one, others = self._open(own or part.tolist()), [i for i in self._open(self._pool) if self._free[i]]
-            if one and others:
+            own, others = self._own(part), [i for i in self._open(self._pool) if self._free[i]]
+            one = self._open(own) or self._open(part) or own
+            if others:
                 self._join(one[0], others)
                 self._pool += [i for i in own if i != one[0]]
                 self._count -= 1
         return self._edges
 
-    def _open(self, among: list[int]) -> list[int]:
+    def _own(self, part: Integers) -> list[int]:
+        return list(map(int, part[self._free[part]]))
+
+    def _open(self, among: Sequence[int] | Integers) -> list[int]:
         """Some edges that close no triangle."""
-        tries = {among[int(place * len(among))] for place in self._rng.random(_TRIES)} if among else set()
+        tries = {int(among[int(place * len(among))]) for place in self._rng.random(_TRIES)} if len(among) else set()
         return [i for i in sorted(tries) if set.isdisjoint(*map(self._near, self._edges[i].tolist()))]
 
     def _join(self, one: int, others: list[int]) -> None:
