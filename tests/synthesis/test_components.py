@@ -10,7 +10,7 @@ import wpinq as wp
 from tests.support.parameters import for_each
 from wpinq.graphs import component_count, fit_graph
 from wpinq.graphs.synthesis import find_method
-from wpinq.graphs.synthesis.components import join_components, remove_triangles
+from wpinq.graphs.synthesis.components import join_components, remove_triangles, split_components
 from wpinq.graphs.synthesis.public_nodes import PublicNodes
 from wpinq.mcmc import Settings
 
@@ -30,7 +30,7 @@ def degrees(edges: np.ndarray) -> dict[int, int]:
 @for_each("count", [1, 20, 30])
 @for_each("seed", range(4))
 def test_components_are_joined_and_all_else_stays(count: int, seed: int) -> None:
-    """Each of 12 rings has an edge for one join; a clique is left alone, for all its edges close triangles."""
+    """Each of 12 rings has an edge for one join; cliques, which would lose triangles, wait and find none left."""
     before = np.array([*RINGS, *TREES[: 3 * 11], *CLIQUES])
     after = join_components(before, count, np.random.default_rng(seed))
     assert len({frozenset(edge) for edge in after.tolist()}) == len(before)
@@ -41,12 +41,41 @@ def test_components_are_joined_and_all_else_stays(count: int, seed: int) -> None
     assert (after == join_components(before, count, np.random.default_rng(seed))).all()
 
 
+@for_each("count", [1, 3])
+def test_a_clique_is_joined_last_and_loses_the_triangles_of_an_edge(count: int) -> None:
+    after = join_components(np.array([*RINGS, *CLIQUES[: 6 * 2]]), count, np.random.default_rng(1))
+    lost = 2 * (3 - count)
+    assert (parts(after), sum(nx.triangles(nx.Graph(after.tolist())).values()) // 3) == (count, 2 * 4 - lost)
+
+
+@for_each("count", [1, 20, 40, 400])
+@for_each("seed", range(3))
+def test_pairs_of_near_leaves_are_split_off_and_all_else_stays(count: int, seed: int) -> None:
+    """Trees with a triangle: of each two leaves at most one pair, and no triangle, comes or goes."""
+    grown = nx.random_labeled_tree(300, seed=seed)
+    before = np.array([*RINGS, *grown_edges(grown, 5000), (9000, 9001), (9001, 9002), (9002, 9000)])
+    leaves = sum(degree == 1 for _, degree in grown.degree)
+    after = split_components(before, count, np.random.default_rng(seed))
+    assert parts(before) == 14
+    assert parts(after) == count if 14 <= count <= 40 else 14 <= parts(after) <= 14 + leaves // 2
+    assert (parts(after) > 40) == (count > 40)
+    assert len({frozenset(edge) for edge in after.tolist()}) == len(before)
+    assert all(a != b for a, b in after.tolist())
+    assert degrees(after) == degrees(before)
+    assert sum(nx.triangles(nx.Graph(after.tolist())).values()) == 3
+    assert (after == split_components(before, count, np.random.default_rng(seed))).all()
+
+
+def grown_edges(graph: nx.Graph, first: int) -> list[tuple[int, int]]:
+    return [(first + a, first + b) for a, b in graph.edges]
+
+
 @for_each("share", [0.0, 0.5])
 @for_each("seed", range(4))
 def test_triangles_are_taken_apart_and_what_was_connected_still_is(share: float, seed: int) -> None:
     """Triangles on their own, cliques, and triangles in a large part: all go, or as many as clustering asks for."""
     grown = nx.powerlaw_cluster_graph(300, 3, 0.5, seed=seed)
-    before = np.array([*RINGS, *CLIQUES, *[(5000 + a, 5000 + b) for a, b in grown.edges]])
+    before = np.array([*RINGS, *CLIQUES, *grown_edges(grown, 5000)])
     most = share * sum(nx.clustering(nx.Graph(before.tolist())).values())
     after = remove_triangles(before, most, np.random.default_rng(seed))
     left = sum(nx.clustering(nx.Graph(after.tolist())).values())

@@ -1,4 +1,4 @@
-"""Swaps after the walk: triangles taken apart, components joined, degrees kept.
+"""Swaps after the walk: triangles taken apart, components joined or split, degrees kept.
 
 Triangles go where none may be, until clustering is as estimated. A walk by swaps leaves small parts by themselves, for
 few of its numbers tell of them. An edge {p, q} on a cycle and an edge {a, b} of another component become {a, q} and
@@ -7,6 +7,7 @@ few of its numbers tell of them. An edge {p, q} on a cycle and an edge {a, b} of
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
@@ -69,6 +70,10 @@ def remove_triangles(edges: Integers, most: float, rng: Generator, *, count: boo
                 left -= sum(adds[u] + adds[v] + adds[c] for u, v in ((a, b), (p, q)) for c in near[u] & near[v])
                 for node, *ends in ((a, b, q), (b, a, p), (p, q, b), (q, p, a)):
                     near[node] ^= {*ends}  # one goes, the other comes
+    return _edges_of(near)
+
+
+def _edges_of(near: list[set[int]]) -> Integers:
     return np.array([(a, b) for a, row in enumerate(near) for b in row if a < b], dtype=np.int64).reshape(-1, 2)
 
 
@@ -77,11 +82,63 @@ def _may_join(near: list[set[int]], one: int, other: int) -> bool:
     return one != other and other not in near[one] and near[one].isdisjoint(near[other])
 
 
+def split_components(edges: Integers, count: int, rng: Generator) -> Integers:
+    """The graph with pairs of nodes split off until there are `count` components, as far as leaves allow.
+
+    Of two near leaves the edges {a, u} and {b, v} become {a, b} and {u, v}: near, so that no shortcut is made. Leaves at
+    nodes of low degree come first, so that degrees hardly mix otherwise than before. No triangle is made.
+
+    Parameters
+    ----------
+    edges : array of int64, shape (edges, 2)
+        A simple graph.
+    count : int
+        The number of components to come up to.
+    rng : Generator
+        The random generator.
+
+    Returns
+    -------
+    array of int64, shape (edges, 2)
+
+    Examples
+    --------
+    >>> path = np.array([(0, 1), (1, 2), (2, 3), (3, 4), (4, 5)])
+    >>> split_components(path, 2, np.random.default_rng(1)).tolist()
+    [[0, 5], [1, 2], [1, 4], [2, 3], [3, 4]]
+    """
+    left = count - len(set(_components(edges)[edges[:, 0]].tolist()))
+    if left <= 0:
+        return edges
+    near = [set(row) for row in import_igraph().Graph(edges.tolist()).get_adjlist()]
+    leaves = rng.permutation([a for a, row in enumerate(near) if len(row) == 1]).tolist()
+    for a in sorted(leaves, key=lambda leaf: len(near[min(near[leaf])])):
+        (u,) = near[a]
+        if left > 0 and len(near[u]) > 1 and (found := _near_leaf(near, a, u)) is not None:
+            b, v = found
+            near[a], near[b], near[u], near[v] = {b}, {a}, near[u] ^ {a, v}, near[v] ^ {b, u}
+            left -= 1
+    return _edges_of(near)
+
+
+def _near_leaf(near: list[set[int]], leaf: int, end: int) -> tuple[int, int] | None:
+    """A leaf near another, and its neighbour, where the neighbours of the two may be joined."""
+    seen, layer = {leaf}, {end}
+    for _ in range(2 * _STEPS):
+        seen |= layer
+        layer = set[int]().union(*(near[node] for node in layer)) - seen
+        for other in sorted(layer):
+            if len(near[other]) == 1 and _may_join(near, end, min(near[other])):
+                return other, min(near[other])
+    return None
+
+
 def join_components(edges: Integers, count: int, rng: Generator) -> Integers:
     """The graph with components joined until there are `count`, as far as edges on cycles allow.
 
     Of the possible swaps some are looked at, and the one taken exchanges ends of the most similar degrees, so that
-    degrees hardly mix otherwise than before. Components in which each edge closes a triangle stay by themselves.
+    degrees hardly mix otherwise than before. Components in which each edge closes a triangle are joined last, and lose
+    the triangles of one edge each.
 
     Parameters
     ----------
@@ -127,26 +184,29 @@ class _Joiner:
         self._free = ~np.isin(np.arange(len(edges)), graph.spanning_tree(return_tree=False))
         order = np.argsort(labels, kind="stable")
         parts = sorted(np.split(order, np.flatnonzero(np.diff(labels[order])) + 1), key=len, reverse=True)
-        # those with a cycle first: they bring their other edges on cycles along
-        self._parts = sorted(parts[1:], key=lambda part: not self._free[part].any())
-        self._pool, self._count = parts[0][self._free[parts[0]]].tolist(), len(parts)
+        # those with an open edge on a cycle first: they bring others along; cliques last: they lose triangles
+        self._parts = sorted(parts[1:], key=lambda part: sum(not self._open(some) for some in (self._own(part), part)))
+        self._pool, self._count = self._own(parts[0]), len(parts)
 
     def joined(self, count: int) -> Integers:
         """The edges, once components are joined."""
         for part in self._parts:
             if self._count <= count:
                 break
-            own = part[self._free[part]].tolist()
-            one, others = self._open(own or part.tolist()), [i for i in self._open(self._pool) if self._free[i]]
-            if one and others:
+            own, others = self._own(part), [i for i in self._open(self._pool) if self._free[i]]
+            one = self._open(own) or self._open(part) or own
+            if others:
                 self._join(one[0], others)
                 self._pool += [i for i in own if i != one[0]]
                 self._count -= 1
         return self._edges
 
-    def _open(self, among: list[int]) -> list[int]:
+    def _own(self, part: Integers) -> list[int]:
+        return list(map(int, part[self._free[part]]))
+
+    def _open(self, among: Sequence[int] | Integers) -> list[int]:
         """Some edges that close no triangle."""
-        tries = {among[int(place * len(among))] for place in self._rng.random(_TRIES)} if among else set()
+        tries = {int(among[int(place * len(among))]) for place in self._rng.random(_TRIES)} if len(among) else set()
         return [i for i in sorted(tries) if set.isdisjoint(*map(self._near, self._edges[i].tolist()))]
 
     def _join(self, one: int, others: list[int]) -> None:

@@ -19,7 +19,7 @@ from wpinq.display.html import render
 from wpinq.errors import AnswersError, WpinqError
 from wpinq.expr.types import STR, TupleOf
 from wpinq.graphs.edges import write_edges
-from wpinq.graphs.synthesis.components import join_components, remove_triangles
+from wpinq.graphs.synthesis.components import join_components, remove_triangles, split_components
 from wpinq.graphs.synthesis.directed import RECIPROCAL
 from wpinq.graphs.synthesis.labels import LABELS, LabelMixing
 from wpinq.graphs.synthesis.method import LOST, Method, SeedGraph, answered
@@ -413,7 +413,8 @@ def fit_graph(
     if local_clustering(np.bincount(edges.ravel()), edges)[0] > most:
         edges = _array(remove_triangles(edges, most, rng, count=True))
     if estimates.components is not None:
-        edges = _array(join_components(edges, estimates.components, rng))
+        edges = split_components(join_components(edges, estimates.components, rng), estimates.components, rng)
+        edges = _array(edges)
     if mixing is not None:  # after components are joined, which moves a few edges between labels
         edges = _array(mixing.mended(edges, rng))
     if estimates.direct is not None:

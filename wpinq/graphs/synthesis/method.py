@@ -107,7 +107,7 @@ class Estimates:
         The intervals of the statistics of the graph, by their names in `ALL_STATISTICS`; missing ones were not
         measured. The generator is for draws of noise, and public.
     components : int, optional
-        How many components the graph is to have at most.
+        How many components the graph is to have.
     clustering : float
         The sum of the clustering of all nodes that the graph is to have at most, where it may have no triangle.
     direct : callable, optional
