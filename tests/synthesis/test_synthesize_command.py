@@ -56,6 +56,19 @@ def test_from_file_to_edge_list_and_report(tmp_path: Path, capsys: pytest.Captur
     assert "edges: spent 4 of 5, 1 remaining" in capsys.readouterr().out
 
 
+def test_plots_are_loaded_for_plots_alone(tmp_path: Path) -> None:
+    code = """if True:
+        import sys
+        from wpinq.cli.main import main
+        assert main(["synthesize", *sys.argv[1:]]) == 2
+        print("igraph" in sys.modules, "matplotlib" in sys.modules)
+    """
+    run_with = [sys.executable, "-c", code, "--out", str(tmp_path / "graph.txt")]
+    for more, loaded in (([], "True False"), (["--plots", str(tmp_path / "plots")], "True True")):
+        done = subprocess.run([*run_with, *more], capture_output=True, text=True, check=True)
+        assert done.stdout.strip() == loaded
+
+
 def test_without_a_ledger_it_says_that_nothing_is_recorded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert command("--epsilon", 4, "--query", "tbi", "--node", "str", "--out", tmp_path / "g.txt", "--steps", 100) == 0
     assert "the cost of this run is not recorded" in capsys.readouterr().err

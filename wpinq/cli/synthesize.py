@@ -6,6 +6,7 @@ import argparse
 import json
 import math
 import shlex
+import sys
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -87,7 +88,13 @@ def run(options: argparse.Namespace) -> None:
     for place in written:
         arguments.check_writable(place)
     arguments.check_distinct(written, [options.graph, options.ledger, options.nodes])
-    import_igraph()  # before anything is spent
+    modules: dict[str, Any] = sys.modules  # without matplotlib, which it would load for plots, igraph takes a tenth
+    plots = modules.setdefault("matplotlib", None)
+    try:
+        import_igraph()  # before anything is spent
+    finally:
+        if plots is None:
+            del modules["matplotlib"]
     if options.plots is not None:
         axes_or_new(None)
     try:

@@ -279,7 +279,8 @@ class PartialSums:
     block : Block
         Over the table of the sums, one row a record; its weight is a column of those.
     columns : tuple of str
-        The columns of the sums: `n`, the number of rows, `w`, their least weight, and `h`, their sum on the grid.
+        The columns of the sums: `n`, the number of rows, `w`, their least weight, and `h`, their sum on the grid. A
+        block that reads another column of the table is of no use.
     mass : Fraction
         The mass that the grid is for.
     """
@@ -337,7 +338,10 @@ class Relation:
     def parts(self) -> PartialSums | None:
         """The partial sums from which its rows can be added up."""
         partial = self.partial
-        return partial if partial is not None and partial.of is self.blocks and partial.mass == self.mass else None
+        if partial is None or partial.of is not self.blocks or partial.mass != self.mass:
+            return None
+        held = {term for alias, table in partial.block.tables for term in table.at(alias)}
+        return partial if columns(*t.leaves(partial.block.output), partial.block.condition) <= held else None
 
     @property
     def table(self) -> str | None:

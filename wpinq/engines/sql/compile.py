@@ -443,7 +443,7 @@ def _filled(program: Compiled, texts: Mapping[str, str]) -> Compiled:
     script = Script(Emitter(DUCKDB), ())
     for each in program.statements:
         script.step = each.step
-        names[each.creates] = script.table(fill(each.query), [*map(fill, each.reads)], fill(each.rows))
+        names[each.creates] = script.table(fill(each.query), [*map(fill, each.reads)], fill(each.rows), each.in_parts)
     table, reads = program.table and fill(program.table), tuple(map(fill, program.reads))
     statements, output = tuple(script.statements), fill(program.output)
     return replace(program, statements=statements, output=output, table=table, reads=reads, added=None)

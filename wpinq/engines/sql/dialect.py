@@ -41,7 +41,11 @@ STANDARD: dict[str, str] = {
     "absolute": "abs({0})",
     "negate_weight": "(-{0})",
     "shares": "wpinq_share({0}, {1})",
+    "in_part": "TRUE",
 }
+
+#: What stands for one part of so many in a statement that may be run in parts: all rows. No literal has such quotes.
+ALL_ROWS = "% '1' = '0'"
 
 _DUCKDB: dict[str, str] = {
     # arithmetic: in 128 bits, where no sum or product of two 64-bit integers overflows
@@ -93,6 +97,7 @@ _DUCKDB: dict[str, str] = {
     "numbers_below": "range({0})",
     "first_item": "{0}[1]",
     "among": "list_contains({0}, {1})",
+    "in_part": f"(hash({{0}}) {ALL_ROWS})",
     # the search for repeats takes the square of the length: not where there are none
     "places": "CASE WHEN list_unique({0}) = len({0}) THEN range(1, len({0}) + 1) "
     "ELSE list_transform({0}, lambda x: list_position({0}, x)) END",

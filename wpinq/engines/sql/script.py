@@ -26,7 +26,8 @@ RowsQuery = tuple[str, tuple[str, ...]]
 class SqlStatement:
     """One step: its operator, its query, the table that it creates, and those that it reads.
 
-    Of sums, `rows` is the part of the query that gives the rows which are added up.
+    Of sums, `rows` is the part of the query that gives the rows which are added up. With `in_parts`, the table may hold
+    what the query gives of each part of its rows: see `dialect.ALL_ROWS`.
     """
 
     step: str
@@ -34,6 +35,7 @@ class SqlStatement:
     creates: str
     reads: tuple[str, ...]
     rows: str = ""
+    in_parts: bool = False
 
     @property
     def sql(self) -> str:
@@ -85,7 +87,7 @@ class Script:
                 subject = rewrite.apply(self, subject)
         return subject
 
-    def table(self, query: str, tables: Sequence[str], rows: str = "") -> str:
+    def table(self, query: str, tables: Sequence[str], rows: str = "", in_parts: bool = False) -> str:
         """The name of a table that holds what a query gives; a query is run once, whoever asks.
 
         The name is the digest of the query, and so of all the queries that it comes from, down to the sources: one name
@@ -94,7 +96,7 @@ class Script:
         name = table_name(query)
         if name not in self.made:
             self.made.add(name)
-            self.statements.append(SqlStatement(self.step, query, name, tuple(tables), rows))
+            self.statements.append(SqlStatement(self.step, query, name, tuple(tables), rows, in_parts))
         return name
 
     def alias(self) -> str:

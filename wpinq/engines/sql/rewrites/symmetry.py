@@ -473,6 +473,7 @@ def _filtered(
 # then takes choices of rows to choices of rows with the same record, and done twice it takes them back. Where the
 # condition says that a column differs from its image, no choice is its own image, and in one of each two the column
 # comes before its image. That one is made, with its weight and the weight of its image.
+# The lesser of the two is then that column, which a table has.
 #
 # Needs: two tables that are mirrored; such a column; an output that is added up; choices of rows that can be more than
 # the rows of each table. Nothing is asked of the weights, nor of the other tables, whose rows stay the same.
@@ -496,7 +497,11 @@ def _part(block: b.Block, weights: tuple[t.SqlTerm, ...]) -> b.Addend:
     for image in _exchanges(block):
         first = _told_apart(block, image)
         if first is not None:
-            return b.restricted(block, t.call("less", first, image(first))), (*weights, *map(image, weights))
+            pair, names = (first, image(first)), ("least", "greatest")
+            to = {t.call(name, *way): end for way in (pair, pair[::-1]) for name, end in zip(names, pair, strict=True)}
+            read = t.substitute(to.get, ("call",))
+            block = replace(block, output=t.map_shape(read, block.output), condition=read(block.condition))
+            return b.restricted(block, t.call("less", *pair)), (*weights, *map(image, weights))
     return block, weights
 
 

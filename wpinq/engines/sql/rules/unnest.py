@@ -19,7 +19,7 @@ from fractions import Fraction
 from itertools import accumulate
 
 from wpinq.columns.records import column_names, column_types, leaf_types, plain
-from wpinq.engines.sql import sums, terms as t
+from wpinq.engines.sql import blocks as b, sums, terms as t
 from wpinq.engines.sql.blocks import Block, Relation, SqlTable, column_list, derived, output_keys
 from wpinq.engines.sql.dialect import Dialect
 from wpinq.engines.sql.rules.lowering import lower
@@ -183,14 +183,17 @@ def _shared_out(dialect: Dialect, shares: str, inner: str) -> str:
 
 def shave(operator: Shave, script: Script, given: Relation, output: Relation) -> Relation:
     """The pieces of every record, and the rest."""
-    given = script.once(given)
+    added, given = given, script.once(given)
     block, names, few = script.single(given), column_names(given.type), operator.bound
-    record = replace(block, output=t.aligned(block.output, given.type))
+    record, by_number = replace(block, output=t.aligned(block.output, given.type)), None
     if isinstance(operator.widths, Lambda):
         assert few is not None
         items = _widths(operator, operator.widths, script, block)
         power = sums.exponent(given.mass) - few.bit_length() - 1
-        table = _pieces_of_widths(items, _running_totals(operator.widths, few, power), script, record, names, power)
+        before = _running_totals(operator.widths, few, power)
+        table = _pieces_of_widths(items, before, script, record, names, power)
+        if before and any(map(b.grows, added.blocks)):
+            by_number = _sums_by_number(items, before, script, added, output, power)
     else:
         whole = output.each == Fraction(operator.widths)
         table = _pieces_of_one_width(operator.widths, few, whole, script, record, names)
@@ -199,7 +202,31 @@ def shave(operator: Shave, script: Script, given: Relation, output: Relation) ->
     scan = script.scan(replace(table, columns=columns, keys=keys, few=() if few is None else (("i", few),)))
     terms = t.leaves(scan.output)
     shape = t.RecordShape(None, (t.shape_of(given.type, terms), next(terms)))
-    return replace(output, blocks=(replace(scan, output=shape),))
+    blocks, (alias, _) = (replace(scan, output=shape),), scan.tables[0]
+    if by_number is not None:
+        held = replace(blocks[0], tables=((alias, by_number),), weight=t.column(alias, "h", False))
+        output = replace(output, partial=b.PartialSums(blocks, held, ("h",), output.mass))
+    return replace(output, blocks=blocks)
+
+
+def _sums_by_number(
+    items: t.SqlTerm, before: Sequence[float], script: Script, given: Relation, output: Relation, power: int
+) -> SqlTable:
+    """The sums of pieces by their number alone, without a table of the records that are cut.
+
+    Records of one weight have equal pieces. So one of each weight is cut, and the integer of a piece on the grid of
+    `sums` counts as often as there are such records: the totals are those of all pieces, to the last bit. A statement
+    for a part of the rows has all rows of its records, so totals of parts add up.
+    """
+    firsts = [next(t.leaves(t.aligned(block.output, given.type)), t.TRUE) for block in given.blocks]
+    parts = [b.restricted(*each) for each in zip(given.blocks, (t.call("in_part", f) for f in firsts), strict=True)]
+    sql, held = script.grouped(replace(given, blocks=tuple(parts), partial=None))
+    counted = derived(f"SELECT count(*) AS n, w FROM ({sql}) GROUP BY w", [("n", False)], held.reads)
+    pieces = _pieces_of_widths(items, before, script, script.scan(counted), ["n"], power)
+    piece = script.emitter.term(sums.on_grid([t.column("", b.WEIGHT, False)], output.mass))
+    total = script.emitter.dialect.write("int_multiply", "n", piece)
+    query = f"SELECT i, sum({total}) AS h FROM {pieces.source} GROUP BY i"
+    return SqlTable(script.table(query, pieces.reads, in_parts=True), (("i", False),))
 
 
 def _pieces_of_one_width(
