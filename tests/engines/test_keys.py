@@ -11,6 +11,7 @@ import pytest
 import wpinq as wp
 from tests.support.parameters import tenth
 from tests.support.plans import OPERATORS, random_case
+from tests.support.relational import without
 from wpinq import functions as F
 from wpinq.columns.records import in_order
 from wpinq.engines import reference
@@ -213,3 +214,58 @@ def test_what_differs_in_whole_numbers_alone_is_tried_once(database: Database, m
     one, other = (EDGES.select(lambda e: e.src // 3), EDGES.select(lambda e: e.dst // 3))
     assert [number([query]) for query in (one, one, other, one)] == [1, 0, 1, 1]
     assert len(database.open().tables.tried) == 1
+
+
+@pytest.mark.parametrize("kind", ["text", "null", "pair"])
+def test_sums_side_by_side_are_read_once_for_all_their_values(
+    database: Database, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    type_, group = {
+        "text": ({"k": str, "x": float}, lambda i: f"g{i}"),
+        "null": ({"k": int | None, "x": float}, lambda i: i or None),
+        "pair": ({"k": int, "m": str, "x": float}, lambda i: (i // 7, f"m{i % 7}")),
+    }[kind]
+    people = wp.source("people", type_)
+    names = ["k", "m"] if kind == "pair" else ["k"]
+    asked = people.by(*names, keys=[group(i) for i in range(100)]).agg(x=wp.mean("x", 0, 10), epsilon=1)
+    (measurement,) = asked.measurements
+    assert isinstance(measurement.domain, KeyPairs)
+    rows = [(group(i % 150), float(i % 13 - 1)) for i in range(0, 1000, 3)]  # some groups are absent, others unwanted
+    data = {"people": {(*(g if kind == "pair" else (g,)), x): 0.25 + x / 3 + 1 for g, x in rows}}
+    whole = database.evaluate(measurement.plan, data, rewrites=without("side_by_side"))
+    expected = {key: whole[key] for key in measurement.domain if key in whole}
+    ran: list[str] = []
+    execute = Connection.execute
+    monkeypatch.setattr(Connection, "execute", lambda self, sql, given=(): ran.append(sql) or execute(self, sql, given))
+    monkeypatch.setattr(table_cache, "KEPT_RECORDS", 0)
+    for keys in (measurement.domain, [*measurement.domain], measurement.domain):
+        assert bits(database.evaluate(measurement.plan, data, keys=keys)) == bits(expected)
+    assert [sql.count("JOIN") for sql in ran if "q.w0, q.w1" in sql] == [1, 1], "the list of keys is of no pairs"
+    (made,) = (sql for sql in ran if sql.startswith("CREATE TEMP TABLE t"))
+    assert "unnest" not in made
+    other = KeyPairs((measurement.domain.factors[0], ["lower", "neither"]), measurement.key_type)
+    for most in (0, 2**14):  # and as a whole, where there are few groups
+        monkeypatch.setattr(table_cache, "KEPT_RECORDS", most)
+        found = database.evaluate(measurement.plan, data, keys=other)
+        assert bits(found) == bits({key: whole[key] for key in other if key in whole})
+    assert database.evaluate(measurement.plan, data) == whole
+
+
+def test_one_thread_reads_few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = {"edges": {(i % 5, i): 1.0 for i in range(50)}}
+    threads: list[int] = []
+    execute = Connection.execute
+
+    def watched(self: Connection, sql: str, given: Any = ()) -> Any:
+        found = execute(self, sql, given)
+        if "HUGEINT" in sql:  # it adds weights up
+            threads.append(self._state.now)
+        return found
+
+    with Database(threads=2) as opened:
+        monkeypatch.setattr(Connection, "execute", watched)
+        for most in (2**14, 8, 2**14):
+            monkeypatch.setattr(table_cache, "KEPT_RECORDS", most)
+            opened.forget("edges")
+            assert opened.evaluate(EDGES.select(lambda e: e.src).plan, data, keys=[3, 4]) == {3: 10.0, 4: 10.0}
+    assert threads == [1, 2, 1]

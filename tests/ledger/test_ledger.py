@@ -448,6 +448,27 @@ def books(tmp_path: pathlib.Path) -> pathlib.Path:
     return path
 
 
+def test_a_plan_is_kept_once_and_not_written_again_where_answers_stand() -> None:
+    written: list[str] = []
+
+    def plan(digest: str) -> str:
+        written.append(digest)
+        return f"plan of {digest}"
+
+    with Ledger() as ledger:
+        open_account(ledger)
+        for _ in range(2):
+            ledger.debit({"m": "join"}, flat(edges=5), plan=plan)
+        ledger.store_answers("m", {b"a": 1.0})
+        ledger.answers("m")
+        del written[:]
+        assert ledger.debit({"m": "join", "n": "other"}, flat(edges=5), plan=plan) == {"n"}
+        assert ledger.debit({"m": "join"}, flat(edges=5), plan=plan) == frozenset()
+        assert written == ["n"]
+        assert [*ledger.plans().values()] == [{"m": "plan of m"}, {"n": "plan of n"}]
+        ledger.verify()
+
+
 def raw(path: pathlib.Path) -> sqlite3.Connection:
     return sqlite3.connect(path, isolation_level=None)
 

@@ -442,6 +442,7 @@ def forget() -> None:
     stability._KNOWN.clear()
     for remembered in (
         stability.stability,
+        stability._ways,
         plan_properties,
         properties._slack,
         join.at_one_key,

@@ -44,6 +44,9 @@ def test_frames_have_the_same_columns_and_their_types(table: wp.Table) -> None:
     assert "day_low" not in columns  # of a choice
     assert polars.DataFrame(table).equals(table.to_polars())
     assert len(pandas.DataFrame(columns)) == len(table) == 2
+    assert table.to_pandas().equals(pandas.DataFrame(columns))
+    cells = [getattr(table["n"][key], end) for key in table.keys for end in ("estimate", "low", "high")]
+    assert {*map(type, [*cells, *columns["n"], *columns["m_low"]])} == {float}, "and none of numpy's"
 
 
 def test_a_wider_confidence_is_a_wider_interval(table: wp.Table) -> None:

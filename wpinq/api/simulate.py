@@ -355,7 +355,8 @@ def _simulate(measurement: Measurement, weights: WeightedDataset, seed: int) -> 
         listing.check_size(sink, scale)
         rows = draw_above(sink, listing, measurement.key_type, output, (), (), scales[0], random)
         keys = shown_keys(sink, listing, rows)
-        drawn, measurement = [rows[key] for key in keys], replace(measurement, domain=keys, listing=listing)
+        measurement = replace(measurement, domain=keys, listing=listing)
+        drawn: Sequence[float] = [rows[key] for key in keys]
     else:
         assert measurement.domain is not None
         keys = measurement.domain

@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from operator import itemgetter
-from typing import Any
+from typing import Any, cast
 
 from wpinq.expr.declarations import ID, INT_ID, STR_ID
 from wpinq.expr.types import BOOL, FLOAT, INT, ListOf, Scalar, TupleOf, Type, Weighted, physical
@@ -239,29 +239,37 @@ class KeyWeights(Mapping[Value, float]):
         return len(self.places)
 
 
-def in_order(weights: Mapping[Value, Any], keys: Sequence[Value]) -> list[Any]:
+def in_order(weights: Mapping[Value, Any], keys: Sequence[Value]) -> Sequence[Any]:
     """The weights of keys, in their order; absent records weigh nothing."""
     if not isinstance(weights, KeyWeights) or weights.of is not keys:
         return [*map(weights.get, keys, itertools.repeat(0.0))]
     import numpy as np
 
-    found = np.zeros(len(keys))
+    found: Any = np.zeros(len(keys))
     found[weights.places] = weights.weights
-    held: list[Any] = found.tolist()
-    return held
+    return cast("Sequence[Any]", found)
 
 
-def fetch_many(connection: Any, read_from: str, type_: Type, records: Sequence[Value]) -> KeyWeights:
+#: A table whose rows have weights `w0`, `w1`, … of some values of the last field, and these values.
+Sums = tuple[str, list[Value]] | None
+
+
+def fetch_many(connection: Any, read_from: str, type_: Type, records: Sequence[Value], sums: Sums = None) -> KeyWeights:
     """The weights of many records without lists, by a join with a table of them.
 
-    Their places are read back. Pairs are joined by their first fields and their second.
+    Their places are read back. Pairs are joined by their first fields and their second. Where `sums` has the weights
+    of all second fields in a row, it is read instead, by the first fields.
     """
     import numpy as np
 
     factors: Sequence[Sequence[Value]] = [records]
     types: Sequence[Type] = [type_]
+    weights = ["w"]
     if isinstance(records, KeyPairs) and isinstance(type_, TupleOf):
         factors, types = records.factors, type_.elements
+        if sums is not None and {*factors[1]} <= {*sums[1]}:
+            read_from, (factors, types) = sums[0], (factors[:1], types[:1])
+            weights = [f"w{sums[1].index(value)}" for value in records.factors[1]]
     query, place, names = f"FROM {read_from} AS q", "0", iter(column_names(type_))
     for i, (keys, kind) in enumerate(zip(factors, types, strict=True)):
         leaves = zip(column_names(kind), leaf_types(kind), leaf_columns(kind, keys), strict=True)
@@ -271,10 +279,13 @@ def fetch_many(connection: Any, read_from: str, type_: Type, records: Sequence[V
         load(connection, f"wanted{i}", arrays | {"w": np.arange(size, dtype=np.float64)})
         on = " AND ".join(f"q.{next(names)} IS NOT DISTINCT FROM k{i}.{name}" for name in arrays) or "TRUE"
         query, place = f"{query} JOIN wanted{i} AS k{i} ON {on}", f"{place} * {size} + k{i}.w"
-    found = connection.execute(f"SELECT {place} AS place, q.w {query}").fetchnumpy()
+    columns = ", ".join(f"q.{name}" for name in weights)
+    found = connection.execute(f"SELECT {place} AS place, {columns} {query}").fetchnumpy()
     for i in range(len(factors)):
         connection.execute(f"DROP TABLE wanted{i}")
-    return KeyWeights(records, found["place"].astype(int), found["w"])
+    places = np.add.outer(np.arange(len(weights)), len(weights) * found["place"].astype(int)).ravel()
+    held = np.concatenate([found[name] for name in weights])
+    return KeyWeights(records, places[held != 0], held[held != 0])
 
 
 def fetch_rows(connection: Any, query: str, type_: Type) -> Integers:

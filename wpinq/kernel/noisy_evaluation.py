@@ -63,7 +63,7 @@ class NoisyEvaluator:
     def __init__(self, engine: Engine, protected: Mapping[str, Protected], steps: StepDisplay) -> None:
         self._engine, self._protected, self._steps = engine, protected, steps
 
-    def draw(self, prepared: PreparedMeasurement, keys: Sequence[Value], past: Past) -> list[float]:
+    def draw(self, prepared: PreparedMeasurement, keys: Sequence[Value], past: Past) -> Sequence[float]:
         """Noisy numbers for some keys, in units of the scale."""
         sink, scales = prepared.measurement.sink, prepared.scales
         if past:

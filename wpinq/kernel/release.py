@@ -6,7 +6,7 @@ read, and is never refunded. Any failure of the evaluation raises the same const
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any, NoReturn
@@ -129,7 +129,7 @@ class Releaser:
 
         return self._evaluator.asking(evaluated, answered)
 
-    def _first_answers(self, new: Mapping[str, PreparedMeasurement]) -> dict[str, list[float]]:
+    def _first_answers(self, new: Mapping[str, PreparedMeasurement]) -> dict[str, Sequence[float]]:
         """The first answers to measurements, by digest: drawn one by one, and stored together."""
         drawn = dict[str, NewAnswers]()
         try:
@@ -143,7 +143,7 @@ class Releaser:
         return standing
 
     def _release(
-        self, prepared: PreparedMeasurement, found: list[float] | None, analyst: str | None
+        self, prepared: PreparedMeasurement, found: Sequence[float] | None, analyst: str | None
     ) -> Answers | Release:
         measurement = prepared.measurement
         if measurement.listing is not None:
@@ -170,7 +170,7 @@ class Releaser:
         return self._evaluator.asking(evaluated, lambda: self._shown(prepared, self._answer(prepared, keys), analyst))
 
     def _answer(
-        self, prepared: PreparedMeasurement, keys: tuple[Value, ...], found: list[float] | None = None
+        self, prepared: PreparedMeasurement, keys: tuple[Value, ...], found: Sequence[float] | None = None
     ) -> Answers:
         self.check_open()
         measurement, sink = prepared.measurement, prepared.measurement.sink

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -42,10 +42,8 @@ class LaplaceSink(Sink):
     def scales(self, plan: Node, epsilon: Fraction) -> tuple[float, ...]:
         return (laplace_scale(epsilon, plan_properties(plan).slack(), self.sensitivity),)
 
-    def draw(self, output: Output, keys: Sequence[Value], scales: Sequence[float], random: RandomBytes) -> list[float]:
-        weights = np.array(gathered(self, output, keys), dtype=np.float64)
-        drawn: list[float] = add_laplace(weights, scales[0], random).tolist()
-        return drawn
+    def draw(self, output: Output, keys: Sequence[Value], scales: Sequence[float], random: RandomBytes) -> Any:
+        return add_laplace(np.asarray(gathered(self, output, keys), dtype=np.float64), scales[0], random)
 
 
 @register

@@ -5,7 +5,6 @@ Each sink is one class: its input, sensitivity, scale, exact draw, error, interv
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
@@ -33,6 +32,8 @@ from wpinq.sinks.syntax import SinkSyntax
 
 #: The keys of a measurement, where they are known before.
 PublicKeys = tuple[Value, ...] | None
+#: Numbers that were drawn, in a list or an array.
+Drawn = Sequence[float]
 _ONE = Fraction(1)
 
 
@@ -149,7 +150,7 @@ class Sink(ABC):
         """The certified scale of the noise, rounded up; further ones are of further draws."""
 
     @abstractmethod
-    def draw(self, output: Output, keys: Sequence[Value], scales: Sequence[float], random: RandomBytes) -> list[float]:
+    def draw(self, output: Output, keys: Sequence[Value], scales: Sequence[float], random: RandomBytes) -> Drawn:
         """The exact draw: released numbers, for each of the keys one, in units of the first scale.
 
         Parameters
@@ -249,7 +250,7 @@ class Sink(ABC):
 
     def in_units(self, weights: Sequence[Any]) -> Sequence[Any]:
         """Weights in units of the scale; refused where one is not finite."""
-        if not all(map(math.isfinite, weights)):
+        if not np.isfinite(np.asarray(weights, dtype=np.float64)).all():
             raise OverflowError("weights are finite")
         return weights
 

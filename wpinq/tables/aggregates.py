@@ -195,7 +195,7 @@ class Aggregate(ABC):
         """The released measurements."""
 
     @abstractmethod
-    def columns(self, answers: Sequence[Answers], confidence: float, groups: slice) -> tuple[Sequence[Any], ...]:
+    def columns(self, answers: Sequence[Answers], confidence: float, groups: slice) -> tuple[Any, ...]:
         """The estimates of groups by their places, and the ends of their intervals, if any.
 
         Those of each column that is shown, one after another.
@@ -321,10 +321,10 @@ class AdditiveAggregate(Aggregate):
             listing = replace(listing, above=float(Fraction(listing.above) * row_weight(plan)))
         return (Measurement(plan, NoisyCount(), epsilon, domain, reading, listing),)
 
-    def columns(self, answers: Sequence[Answers], confidence: float, groups: slice) -> tuple[Sequence[Any], ...]:
+    def columns(self, answers: Sequence[Answers], confidence: float, groups: slice) -> tuple[Any, ...]:
         (weights,) = answers
         parts = weights.values.reshape(-1, len(self.parts))[groups].T
-        return tuple(column.tolist() for column in self.estimates(parts, weights, confidence))
+        return self.estimates(parts, weights, confidence)
 
     def estimates(self, parts: Floats, weights: Answers, confidence: float) -> tuple[Floats, Floats, Floats]:
         """The number that the noisy parts of each group amount to, with its interval.

@@ -83,7 +83,7 @@ class OfCandidates(OfColumn):
     def cells(self, answers: Sequence[Answers], group: int, confidence: float) -> tuple[Estimate, ...]:
         """The estimates of a group, one for each column."""
 
-    def columns(self, answers: Sequence[Answers], confidence: float, groups: slice) -> tuple[Sequence[Any], ...]:
+    def columns(self, answers: Sequence[Answers], confidence: float, groups: slice) -> tuple[Any, ...]:
         places = range(len(answers[0].values) // len(self.parts))[groups]
         held = [self.cells(answers, place, confidence) for place in places]
         found: list[list[Any]] = []

@@ -107,9 +107,9 @@ class Moment(OfColumn, AdditiveAggregate):
 
         return extended(groups.plan, SelectMany, function=elements)
 
-    def columns(self, answers: Sequence[Answers], confidence: float, groups: slice) -> tuple[Sequence[Any], ...]:
+    def columns(self, answers: Sequence[Answers], confidence: float, groups: slice) -> tuple[Any, ...]:
         found = AdditiveAggregate.columns(self, answers, confidence, groups)
-        return tuple([None if number != number else number for number in column] for column in found)
+        return tuple([None if number != number else number for number in column.tolist()] for column in found)
 
     def estimates(self, parts: Floats, weights: Answers, confidence: float) -> tuple[Floats, Floats, Floats]:
         draws = weights.scale * _draws(len(parts))
@@ -277,7 +277,7 @@ class Ols(Cov):
     def shown(self) -> Columns:
         return {end: Cov.shown(self)[""] for end in ("", "_intercept")}
 
-    def columns(self, answers: Sequence[Answers], confidence: float, groups: slice) -> tuple[Sequence[Any], ...]:
+    def columns(self, answers: Sequence[Answers], confidence: float, groups: slice) -> tuple[Any, ...]:
         intercept = Intercept(*(getattr(self, name) for name, _ in self.parameters))
         return (*Cov.columns(self, answers, confidence, groups), *intercept.columns(answers, confidence, groups))
 

@@ -12,6 +12,8 @@ from fractions import Fraction
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
+import numpy as np
+
 from wpinq.display.html import Cell, interval_bar, interval_scale, render
 from wpinq.display.plots import plain_text, plot_estimates, stamp
 from wpinq.errors import AnswersError, SessionError
@@ -128,7 +130,7 @@ class Table(Saved, Framed):
     def _cells(self, confidence: float, groups: slice = slice(None)) -> dict[str, list[Estimate]]:
         """The estimates of each column, of all groups or of some."""
         found = self._columns(confidence, groups)
-        return {name: [Estimate(*cell) for cell in zip(*held, strict=True)] for name, held in found}
+        return {name: [Estimate(*cell) for cell in zip(*map(_listed, held), strict=True)] for name, held in found}
 
     def to_columns(self, confidence: float = CONFIDENCE) -> dict[str, list[Any]]:
         """The table as lists: the columns of the groups, then the aggregates.
@@ -141,11 +143,15 @@ class Table(Saved, Framed):
         confidence : float
             Between 0 and 1: the probability that one interval contains the number without noise.
         """
+        return {name: _listed(column) for name, column in self._all_columns(confidence).items()}
+
+    def _all_columns(self, confidence: float) -> dict[str, Any]:
+        """The same, with numbers in arrays where they are."""
         names, keys = tuple(self.tabulation.columns), self.keys
-        fields: Any = [keys] if len(names) == 1 else ([key[i] for key in keys] for i in range(len(names)))
-        found: dict[str, list[Any]] = {name: list(column) for name, column in zip(names, fields, strict=True)}
+        fields: Any = [list(keys)] if len(names) == 1 else ([key[i] for key in keys] for i in range(len(names)))
+        found: dict[str, Any] = dict(zip(names, fields, strict=True))
         for name, columns in self._columns(confidence, slice(None)):
-            found |= {name + end: list(column) for end, column in zip(("", "_low", "_high"), columns, strict=False)}
+            found |= {name + end: column for end, column in zip(("", "_low", "_high"), columns, strict=False)}
         return found
 
     @property
@@ -177,7 +183,7 @@ class Table(Saved, Framed):
         """
         import pandas
 
-        frame = pandas.DataFrame(self.to_columns(confidence))
+        frame = pandas.DataFrame(self._all_columns(confidence))
         frame.attrs["kinds"] = self.kinds
         return frame
 
@@ -336,6 +342,10 @@ class Table(Saved, Framed):
             numbers=numbers,
             notes=[*more, *self._selected],
         )
+
+
+def _listed(column: Any) -> list[Any]:
+    return column.tolist() if isinstance(column, np.ndarray) else list(column)
 
 
 def _interval_cells(estimate: Any, low: float | None, high: float | None, scale: tuple[float, float]) -> list[Cell]:

@@ -17,7 +17,7 @@ import secrets
 from collections import Counter
 from collections.abc import Callable, Container, Hashable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
 from operator import is_not
 
@@ -224,6 +224,8 @@ class Compiled:
         Whether keys are pushed into the query, which then takes them as parameters.
     added : RowsToSum or None
         What the query of the output adds up, where other plans may add up more of it at once.
+    template : str
+        The shape of the program that it was filled in from, with small numbers; else empty.
     """
 
     sources: dict[str, str]
@@ -237,6 +239,7 @@ class Compiled:
     grows: bool
     narrowed: bool
     added: RowsToSum | None = None
+    template: str = field(default="", compare=False)
 
     @property
     def query(self) -> str:
@@ -428,7 +431,8 @@ def _filled_in(plan: Plan) -> Compiled | None:
         held.append(None)
         with suppress(WpinqError):
             if len(held) == 2 and _all_facts(root := marked()) == facts:
-                held[1] = compile_uncached(replace(plan, root=root), DUCKDB, _prefixes)
+                made = compile_uncached(replace(plan, root=root), DUCKDB, _prefixes)
+                held[1] = replace(made, added=None, template=made.shape)
     return None if held[-1] is None else _filled(held[-1], texts)
 
 
@@ -446,7 +450,8 @@ def _filled(program: Compiled, texts: Mapping[str, str]) -> Compiled:
         names[each.creates] = script.table(fill(each.query), [*map(fill, each.reads)], fill(each.rows), each.in_parts)
     table, reads = program.table and fill(program.table), tuple(map(fill, program.reads))
     statements, output = tuple(script.statements), fill(program.output)
-    return replace(program, statements=statements, output=output, table=table, reads=reads, added=None)
+    template = program.template if all(map(_NUMBERS.search, texts.values())) else ""
+    return replace(program, statements=statements, output=output, table=table, reads=reads, template=template)
 
 
 # Plans over parts of one partition as one plan: a release by groups has a plan for each of thousands of groups.

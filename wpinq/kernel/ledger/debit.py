@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import operator
 import re
 import struct
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product, repeat
 from typing import Any
+
+import numpy as np
 
 from wpinq.errors import BudgetExceeded, LedgerError, SourceExhausted
 from wpinq.kernel.ledger.accounts import MARK, Account, Price, Pricing, check_text, find_account, get_account
@@ -256,7 +257,7 @@ _LARGEST = 2**28
 
 
 #: Heads and tails of keys (`expr.values.code_factors`), and the number drawn for each head with each tail, in order.
-NewAnswers = tuple[list[bytes], list[bytes], list[float]]
+NewAnswers = tuple[list[bytes], list[bytes], Sequence[float]]
 
 
 def one_by_one(answers: Mapping[bytes, float]) -> NewAnswers:
@@ -304,7 +305,7 @@ class Stored:
             self.listings += [json.dumps(content["listing"])] if "listing" in content else []
             self.last = Head(entry, chained)
 
-    def add(self, transaction: Transaction, measurement: str, new: NewAnswers, more: dict[str, Any]) -> list[float]:
+    def add(self, transaction: Transaction, measurement: str, new: NewAnswers, more: dict[str, Any]) -> Sequence[float]:
         """Append those answers that are new, and return the numbers that stand.
 
         They are one entry unless they are very large. Without new answers and `more`, none is appended. Entries can be
@@ -316,12 +317,13 @@ class Stored:
             Where one is no finite float, a key no bytes, or there are not as many of both.
         """
         heads, tails, numbers = new
-        fit = len(numbers) == len(heads) * len(tails) and all(issubclass(kind, float) for kind in {*map(type, numbers)})
-        if not fit or set(map(type, heads)) - {bytes} or not all(map(math.isfinite, numbers)):
+        kinds = {numbers.dtype.type} if isinstance(numbers, np.ndarray) else {*map(type, numbers)}
+        fit = len(numbers) == len(heads) * len(tails) and all(issubclass(kind, float) for kind in kinds)
+        if not fit or set(map(type, heads)) - {bytes} or not np.isfinite(np.asarray(numbers, dtype=float)).all():
             raise LedgerError("answers are finite floats for keys of bytes: nothing was stored")
         if self.answers:
             drawn = dict(zip(map(b"".join, product(heads, tails)), numbers, strict=True))
-            numbers = [*map(self.answers.get, drawn, numbers)]
+            numbers = [self.answers.get(key, number) for key, number in drawn.items()]
             new = one_by_one({key: number for key, number in drawn.items() if key not in self.answers})
         pieces = [*_pieces(*new)] or [(0, b"")] * bool(more)
         for left, (count, packed) in zip(reversed(range(len(pieces))), pieces, strict=True):
@@ -336,14 +338,14 @@ def digest(packed: bytes) -> str:
     return hashlib.sha256(packed).hexdigest()
 
 
-def _pieces(heads: list[bytes], tails: list[bytes], numbers: list[float]) -> Iterator[tuple[int, bytes]]:
+def _pieces(heads: list[bytes], tails: list[bytes], numbers: Sequence[float]) -> Iterator[tuple[int, bytes]]:
     """The number and packed answers of each entry, by key; one entry unless they are very large.
 
     Each has the size of its key in 8 bytes, the key, and the 8 bytes of the double, all big-endian. A REAL column would
     turn -0.0 into 0.0. The answers of a head are packed at once.
     """
     order = sorted(range(len(heads)), key=heads.__getitem__)
-    heads, columns = [heads[place] for place in order], []
+    heads, columns, numbers = [heads[place] for place in order], [], np.asarray(numbers, dtype=float).tolist()
     sizes = [*map(len, heads)]
     for tail, column in sorted((tail, numbers[place :: len(tails)]) for place, tail in enumerate(tails)):
         columns += [map(len(tail).__add__, sizes), heads, repeat(tail), map(column.__getitem__, order)]

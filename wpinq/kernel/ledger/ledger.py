@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from operator import attrgetter
@@ -304,7 +304,9 @@ class Ledger:
                 raise LedgerError(f"no {MARK} is in the digest of a measurement: it stands before an analyst's name")
         words = {key: word for key, word in (("label", label), ("run", run)) if word}
         # Plans are written before the transaction, for which others wait. Nothing is paid for by an analyst alone.
-        paid = self.paid(measurements, analyst)
+        # Where the sources have answers of an earlier request, its debit has the plan.
+        answered = {each for each in measurements if (found := self._remembered.get(each)) and found.answers}
+        paid = self.paid(measurements, analyst) if analyst else answered
         plans = {digest: plan(digest) for digest in measurements if digest not in paid} if plan is not None else {}
         return self._store.write(lambda transaction: debit(transaction, measurements, price, plans, words, analyst))
 
@@ -439,7 +441,7 @@ class Ledger:
 
     def store_together(
         self, drawn: Mapping[str, NewAnswers], listings: int = 0, durable: bool = True
-    ) -> dict[str, list[float]]:
+    ) -> dict[str, Sequence[float]]:
         """Store the answers of several measurements as `store_answers` does, in one transaction.
 
         Returns
@@ -448,8 +450,8 @@ class Ledger:
             Digest -> the numbers that stand, in order; without those of a measurement with further listings by now.
         """
 
-        def standing(transaction: Transaction) -> dict[str, list[float]]:
-            found = dict[str, list[float]]()
+        def standing(transaction: Transaction) -> dict[str, Sequence[float]]:
+            found = dict[str, Sequence[float]]()
             for measurement, new in drawn.items():
                 stored = self._paid_for(transaction, measurement)
                 if len(stored.listings) == listings:

@@ -170,7 +170,7 @@ def _packed(prepared: PreparedMeasurement, result: Any) -> bytes:
     if isinstance(result, dict):
         codes = canonical_bytes_of(list(result), prepared.measurement.key_type)
         result = {code.hex(): number for code, number in zip(codes, result.values(), strict=True)}
-    return json.dumps(result, allow_nan=False).encode()
+    return json.dumps(result, allow_nan=False, default=list).encode()
 
 
 def _unpacked(prepared: PreparedMeasurement, data: bytes) -> Any:

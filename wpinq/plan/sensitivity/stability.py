@@ -105,15 +105,19 @@ def _bound(
     cut: Node, steps: list[Node], signs: Mapping[bytes, bool], *, ratios: bool
 ) -> tuple[Fraction, frozenset[str]]:
     """The largest over the ways in which the cut changes by one step, a unit of its weight."""
-    if isinstance(cut.operator, Source):
-        ways = cut.operator.steps()
-    else:
-        ways = ((added([(any_record("unit", cut.type), ONE)]), Fraction(1)),)
     bound, rules = Fraction(0), frozenset[str]()
-    for way, (change, weight) in enumerate(ways):
+    for way, (change, weight) in enumerate(_ways(cut)):
         moved = _moved(_Way(cut, way, change, ratios), steps, signs)
         bound, rules = max(bound, moved.total / weight), rules | moved.rules
     return bound, rules
+
+
+@lru_cache(maxsize=256)
+def _ways(cut: Node) -> tuple[tuple[Change, Fraction], ...]:
+    """The ways in which a cut changes by one step, each with the weight of that step."""
+    if isinstance(cut.operator, Source):
+        return cut.operator.steps()
+    return ((added([(any_record("unit", cut.type), ONE)]), Fraction(1)),)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from wpinq.engines.sql.dialect import ALL_ROWS, DUCKDB
 from wpinq.engines.sql.engine import Batch, run
 from wpinq.engines.sql.script import RowsToSum, SqlStatement, at_once, table_name
 from wpinq.expr.types import Scalar, Type
-from wpinq.expr.values import Value
+from wpinq.expr.values import KeyPairs, Value
 from wpinq.plan.arithmetic import Weights
 
 # --- weights of given records: no other record leaves DuckDB ----------------------------------------------------------
@@ -38,6 +38,14 @@ FEW = 64
 _ENDS = {"low": min, "high": max}
 _NARROWING = re.compile(r"\$(values|null|low|high)(\d+)")
 _TEXT = re.compile(r"'[^']*'")
+#: In a query of few rows, which one thread reads sooner than several.
+SMALL = "/* few rows */"
+#: An output of sums that stand side by side, each under a value of the last column (`Script._summed_side_by_side`).
+_SIDE_BY_SIDE = re.compile(
+    r"SELECT (.+?), (c\d+), w FROM \(SELECT \1, unnest\((?P<values>list_value\(.+?\))\) AS \2, "
+    r"unnest\(list_value\([w\d, ]+\)\) AS w FROM \((?P<sums>.*)\)\) WHERE w <> 0",
+    re.DOTALL,
+)
 _NONZERO = re.compile(r"\ASELECT \* FROM \((.*)\) WHERE w <> 0\Z", re.DOTALL)
 
 
@@ -132,6 +140,8 @@ class Result:
         The whole of it, where it is small and was asked for more than once, or was small to begin with.
     size : int
         About how many bytes the whole of it takes in Python, where it was there.
+    sums : tuple of str and list, or None
+        The table where its rows are sums side by side, and the values of the last column that they are of.
     """
 
     sources: frozenset[str]
@@ -140,6 +150,7 @@ class Result:
     queried: bool = False
     weights: Weights | None = None
     size: int = 0
+    sums: tuple[str, list[Value]] | None = None
 
 
 def _text_bytes(value: Value) -> int:
@@ -273,7 +284,7 @@ class TableCache:
         DuckDB plans no filter and no order.
         """
         small = not compiled.grows and all(map(self._is_small, compiled.reads))
-        return _NONZERO.sub(r"\1", compiled.output) if small else ""
+        return _NONZERO.sub(r"\1", compiled.output) + SMALL if small else ""
 
     def keep_result(self, of_plan: Hashable, compiled: Compiled) -> Result:
         """Store the output of a program whose tables were made, unless it is one of them."""
@@ -283,8 +294,13 @@ class TableCache:
             if len(found) <= KEPT_RECORDS:
                 self._hold(held, {record: weight for record, weight in found.items() if weight})
         if held.weights is None and compiled.table is None:
-            held.table = held.read_from = table_name(compiled.output)
-            self.create(SqlStatement(compiled.steps[-1][0], compiled.output, held.table, compiled.reads), True)
+            beside = None if has_lists(compiled.type) else _SIDE_BY_SIDE.fullmatch(compiled.output)
+            query = beside["sums"] if beside else compiled.output
+            held.table = held.read_from = table_name(query)
+            self.create(SqlStatement(compiled.steps[-1][0], query, held.table, compiled.reads), True)
+            if beside:
+                held.read_from = f"({compiled.output.replace(f'({query})', held.table)})"
+                held.sums = held.table, self.connection.execute(f"SELECT {beside['values']}").fetchone()[0]
         elif held.weights is None and compiled.table is not None:
             held.table, held.read_from = compiled.table, f"({compiled.output})"
         self.results[of_plan] = held
@@ -356,6 +372,8 @@ class TableCache:
         result.queried = True
         if result.weights is not None:
             return at_keys(result.weights, keys)
+        if result.sums and len(keys) > FEW and isinstance(keys, KeyPairs):
+            return fetch_many(self.connection, result.read_from, type_, keys, result.sums)
         return fetch_keys(self.connection, result.read_from, type_, keys)
 
     def _hold(self, result: Result, weights: Weights) -> None:
@@ -491,10 +509,12 @@ def query_keys(
 
 def _try(tables: TableCache, compiled: Compiled) -> None:
     """Run a program as a test, unless one of its shape was run."""
+    if compiled.template in tables.tried:
+        return
     if compiled.shape not in tables.tried:
         run(compiled, tables, None)
         tables.connection.execute(compiled.output, narrowing(compiled.output, {}) or None)
         tables.release(compiled.reads)
-        if len(tables.tried) >= TRIED:
-            tables.tried.clear()
-        tables.tried.add(compiled.shape)
+    if len(tables.tried) >= TRIED:
+        tables.tried.clear()
+    tables.tried |= {compiled.shape, compiled.template or compiled.shape}
