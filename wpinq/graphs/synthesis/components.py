@@ -85,8 +85,8 @@ def _may_join(near: list[set[int]], one: int, other: int) -> bool:
 def split_components(edges: Integers, count: int, rng: Generator) -> Integers:
     """The graph with pairs of nodes split off until there are `count` components, as far as leaves allow.
 
-    Of two near leaves the edges {a, u} and {b, v} become {a, b} and {u, v}: near, so that no shortcut is made. Leaves at
-    nodes of low degree come first, so that degrees hardly mix otherwise than before. No triangle is made.
+    Of two near leaves the edges {a, u} and {b, v} become {a, b} and {u, v}: near, so that no shortcut is made. Leaves
+    at nodes of low degree come first, so that degrees hardly mix otherwise than before. No triangle is made.
 
     Parameters
     ----------
