@@ -41,11 +41,19 @@ def test_components_are_joined_and_all_else_stays(count: int, seed: int) -> None
     assert (after == join_components(before, count, np.random.default_rng(seed))).all()
 
 
-@for_each("count", [1, 3])
-def test_a_clique_is_joined_last_and_loses_the_triangles_of_an_edge(count: int) -> None:
-    after = join_components(np.array([*RINGS, *CLIQUES[: 6 * 2]]), count, np.random.default_rng(1))
-    lost = 2 * (3 - count)
-    assert (parts(after), sum(nx.triangles(nx.Graph(after.tolist())).values()) // 3) == (count, 2 * 4 - lost)
+@for_each("count", [1, 3, 5])
+@for_each("seed", range(3))
+def test_a_clique_is_joined_by_a_node_in_the_place_of_another(count: int, seed: int) -> None:
+    """All degrees and triangles stay; where no node has room for it, the clique stays by itself."""
+    wheel = [(4000 + hub, 4010 + i) for hub in range(4) for i in range(24)]
+    before = np.array([*wheel, *CLIQUES[: 6 * 4]])
+    after = join_components(before, count, np.random.default_rng(seed))
+    assert parts(after) == count
+    assert len({frozenset(edge) for edge in after.tolist()}) == len(before)
+    assert degrees(after) == degrees(before)
+    assert sum(nx.triangles(nx.Graph(after.tolist())).values()) // 3 == 4 * 4
+    alone = join_components(np.array([*RINGS[:10], *CLIQUES[:6]]), 1, np.random.default_rng(seed))
+    assert parts(alone) == 2
 
 
 @for_each("count", [1, 20, 40, 400])

@@ -137,8 +137,8 @@ def join_components(edges: Integers, count: int, rng: Generator) -> Integers:
     """The graph with components joined until there are `count`, as far as edges on cycles allow.
 
     Of the possible swaps some are looked at, and the one taken exchanges ends of the most similar degrees, so that
-    degrees hardly mix otherwise than before. Components in which each edge closes a triangle are joined last, and lose
-    the triangles of one edge each.
+    degrees hardly mix otherwise than before. Of a component in which each edge closes a triangle one node is exchanged
+    for another, last.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ class _Joiner:
         self._free = ~np.isin(np.arange(len(edges)), graph.spanning_tree(return_tree=False))
         order = np.argsort(labels, kind="stable")
         parts = sorted(np.split(order, np.flatnonzero(np.diff(labels[order])) + 1), key=len, reverse=True)
-        # those with an open edge on a cycle first: they bring others along; cliques last: they lose triangles
+        # those with an open edge on a cycle first: they bring others along; cliques last
         self._parts = sorted(parts[1:], key=lambda part: sum(not self._open(some) for some in (self._own(part), part)))
         self._pool, self._count = self._own(parts[0]), len(parts)
 
@@ -194,20 +194,43 @@ class _Joiner:
             if self._count <= count:
                 break
             own, others = self._own(part), [i for i in self._open(self._pool) if self._free[i]]
-            one = self._open(own) or self._open(part) or own
-            if others:
+            one = self._open(own) or self._open(part)
+            if one and others:
                 self._join(one[0], others)
                 self._pool += [i for i in own if i != one[0]]
                 self._count -= 1
+            elif not one:
+                self._count -= self._exchange(part, [i for i in self._open(self._pool, 16 * _TRIES) if self._free[i]])
         return self._edges
 
     def _own(self, part: Integers) -> list[int]:
         return list(map(int, part[self._free[part]]))
 
-    def _open(self, among: Sequence[int] | Integers) -> list[int]:
+    def _open(self, among: Sequence[int] | Integers, count: int = _TRIES) -> list[int]:
         """Some edges that close no triangle."""
-        tries = {int(among[int(place * len(among))]) for place in self._rng.random(_TRIES)} if len(among) else set()
+        tries = {int(among[int(place * len(among))]) for place in self._rng.random(count)} if len(among) else set()
         return [i for i in sorted(tries) if set.isdisjoint(*map(self._near, self._edges[i].tolist()))]
+
+    def _exchange(self, part: Integers, others: list[int]) -> bool:
+        """Exchange the least node of a part, with all its edges, for one with as many of the other edges.
+
+        The triangles of the node are those of the other one then. It is between nodes that were no neighbours.
+        """
+        if not others:
+            return False
+        nodes, edges = np.unique(self._edges[part], return_counts=True)
+        u, ends = nodes[np.argmin(edges)], self._edges[others]
+        many, places = np.unique(ends, return_counts=True)
+        found = many[places >= edges.min()]
+        if not len(found):
+            return False
+        x = found[0]
+        own = part[(self._edges[part] == u).any(axis=1)]
+        taken = np.array(others)[(ends == x).any(axis=1)][: len(own)]
+        for some, old, new in ((own, u, x), (taken, x, u)):
+            self._edges[some] = np.where(self._edges[some] == old, new, self._edges[some])
+        self._free[taken[0]] = False
+        return True
 
     def _join(self, one: int, others: list[int]) -> None:
         """Swap an edge with the one of the others that has the most similar end."""

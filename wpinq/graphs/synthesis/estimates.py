@@ -192,8 +192,8 @@ def above_each(nodes: Floats) -> Floats:
 _BEND, _ROUGHNESS = 1.0, 0.3
 #: The standard deviation of the fall of the curve by a cut-off, at the highest degree whose mass stands out.
 _CUT_OFF = 20.0
-#: Times that degree: beyond, cut-offs fall no more, for they could as well rise.
-_FARTHEST = 8.0
+#: The powers of a degree, in parts of that one, by which curves fall; beyond so many of it they fall no more.
+_CUT_OFFS = ((1, 8.0, 20.0), (2, 8.0, 20.0), (8, 1.5, 2.0))
 #: Scales of its noise that a mass is larger than, so that it is not taken for noise.
 _STANDS_OUT = 5.0
 #: Scales of its noise that a mass, and so a degree, may have and be hidden.
@@ -319,8 +319,9 @@ class _Fitted:
         largest = _reach(seen, scale, limits, top)
         degree = np.arange(1.0, largest + 1)
         curve = curve_basis(np.log2(degree), level=10.0, slope=3.0, bend=_BEND)
-        beyond = np.minimum(degree / max(seen, default=largest), _FARTHEST)
-        self._curve = np.column_stack([curve, _CUT_OFF * beyond, _CUT_OFF * beyond**2])
+        beyond = degree / max(seen, default=largest)
+        ends = [size * np.minimum(beyond, farthest) ** power for power, farthest, size in _CUT_OFFS]
+        self._curve = np.column_stack([curve, *ends])
         self._tags = tag_weights(limits, largest)[1:]
         self._bends = self._curve.shape[1]
         self.taken_out: list[int] = []
@@ -328,7 +329,7 @@ class _Fitted:
         start = np.zeros(self._bends + largest)
         start[:2] = np.log(max(float(mass[0]) / limits[1], 1.0)) / 10, -1 / 3
         self._most = np.full(len(start), np.inf)
-        self._most[self._bends - 2 : self._bends] = 0.0
+        self._most[self._bends - len(_CUT_OFFS) : self._bends] = 0.0
         self._z = most_likely(self._negative, start, _ITERATIONS, self._most)
 
     def nodes(self) -> Floats:
