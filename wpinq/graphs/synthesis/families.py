@@ -30,7 +30,7 @@ _JOINT, _CLOSED = 0.4, 0.1
 _MOST_VARIANCE, _AGAIN = 1.0, 3
 #: The natural logarithms of odds: of places against cliques where a graph may have them, as random graphs without hubs
 #: hardly exist, of the plain parameters of a family against others, and of groups against those of twice the nodes.
-_TELLS, _PLAIN, _SMALLER = 7.0, 3.5, 2.0
+_TELLS, _PLAIN, _SMALLER = 8.0, 5.0, 2.0
 #: Groups: their sizes, the shares of edges between them, and the number of nodes of larger graphs, which have none.
 _SIZES, _OUTSIDE, _MOST_NODES = (30, 42, 60, 85, 120, 170, 240, 340, 480), (0.1, 0.2, 0.3, 0.4), 20_000
 
