@@ -190,9 +190,8 @@ def above_each(nodes: Floats) -> Floats:
 
 
 _BEND, _ROUGHNESS = 1.0, 0.3
-#: The standard deviation of the fall of the curve by a cut-off, at the highest degree whose mass stands out.
-_CUT_OFF = 20.0
-#: The powers of a degree, in parts of that one, by which curves fall; beyond so many of it they fall no more.
+#: By which powers of the degree curves may fall, as at the end of a tail, in parts of the highest degree whose mass
+#: stands out; up to how many parts, as beyond they could as well rise; and the standard deviation of the fall there.
 _CUT_OFFS = ((1, 8.0, 20.0), (2, 8.0, 20.0), (8, 1.5, 2.0))
 #: Scales of its noise that a mass is larger than, so that it is not taken for noise.
 _STANDS_OUT = 5.0
@@ -212,12 +211,12 @@ def estimate_degrees(
 ) -> Integers:
     """The degrees that noisy masses of degree make most likely.
 
-    The number of nodes of degree d is `exp(f(log2 d) − a·d/D − b·(d/D)² + g(d))`. f is a curve whose slope changes by
-    about 1 over an octave; a and b are the sizes of normal numbers of deviation 20, D the upper limit of the highest
-    tag whose mass stands out of noise, so that tails may end as an exponential or a normal one does and not as a power
-    law alone; g is independent for each degree, Cauchy of scale 0.3. Spikes and ends that the data insist on are
-    followed; where noise is larger than what is there, the curve tells. (Were a and b of either sign, some noise on the
-    highest tags would raise a hill there.)
+    The number of nodes of degree d is `exp(f(log2 d) − a·d/D − b·(d/D)² − c·(d/D)⁸ + g(d))`. f is a curve whose slope
+    changes by about 1 over an octave; a, b and c are the sizes of normal numbers of deviations 20, 20 and 2, D the
+    upper limit of the highest tag whose mass stands out of noise, so that tails may end as an exponential or a normal
+    one does, or at once, and not as a power law alone; g is independent for each degree, Cauchy of scale 0.3. Spikes
+    and ends that the data insist on are followed; where noise is larger than what is there, the curve tells. (Were they
+    of either sign, some noise on the highest tags would raise a hill there.)
 
     The k-th degree from above is then `Σ_y min(max(nodes above y − k + 1, 0), 1)`: the degrees keep the mass of the
     curve. Without a noisy largest degree, the largest is nearer to its median the less stands out of noise. Single
