@@ -279,7 +279,7 @@ def fetch_many(connection: Any, read_from: str, type_: Type, records: Sequence[V
         load(connection, f"wanted{i}", arrays | {"w": np.arange(size, dtype=np.float64)})
         on = " AND ".join(f"q.{next(names)} IS NOT DISTINCT FROM k{i}.{name}" for name in arrays) or "TRUE"
         query, place = f"{query} JOIN wanted{i} AS k{i} ON {on}", f"{place} * {size} + k{i}.w"
-    columns = ", ".join(f"q.{name}" for name in weights)
+    columns = ", ".join(f"coalesce(q.{name}, 0.0) AS {name}" for name in weights)
     found = connection.execute(f"SELECT {place} AS place, {columns} {query}").fetchnumpy()
     for i in range(len(factors)):
         connection.execute(f"DROP TABLE wanted{i}")

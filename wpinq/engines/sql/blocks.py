@@ -51,6 +51,9 @@ class SqlTable:
         Of a query in parentheses, the tables that it reads.
     rows : str
         Of sums that are to be stored: the query of the rows that are added up.
+    beside : tuple of str
+        Of sums that stand one below the other, by the last column: the query in which they stand side by side, and the
+        list of the values of that column.
     cut : Block or None
         Of the pieces of a Shave: the records that are cut.
     shares : (Block, SqlTerm) or None
@@ -72,6 +75,7 @@ class SqlTable:
     rows: str = ""
     cut: Block | None = None
     shares: tuple[Block, t.SqlTerm] | None = None
+    beside: tuple[str, ...] = ()
 
     def at(self, alias: str) -> list[t.SqlTerm]:
         """The columns of a record, under an alias."""

@@ -130,6 +130,7 @@ def _compile(plan: Plan, script: Script, prefixes: PrefixCache) -> Compiled:
         grown,
         narrow is not None,
         rows_to_sum(result),
+        table.beside,
     )
 
 
@@ -224,6 +225,8 @@ class Compiled:
         Whether keys are pushed into the query, which then takes them as parameters.
     added : RowsToSum or None
         What the query of the output adds up, where other plans may add up more of it at once.
+    beside : tuple of str
+        See `SqlTable.beside`.
     template : str
         The shape of the program that it was filled in from, with small numbers; else empty.
     """
@@ -239,6 +242,7 @@ class Compiled:
     grows: bool
     narrowed: bool
     added: RowsToSum | None = None
+    beside: tuple[str, ...] = ()
     template: str = field(default="", compare=False)
 
     @property
@@ -451,7 +455,8 @@ def _filled(program: Compiled, texts: Mapping[str, str]) -> Compiled:
     table, reads = program.table and fill(program.table), tuple(map(fill, program.reads))
     statements, output = tuple(script.statements), fill(program.output)
     template = program.template if all(map(_NUMBERS.search, texts.values())) else ""
-    return replace(program, statements=statements, output=output, table=table, reads=reads, template=template)
+    filled = replace(program, statements=statements, output=output, table=table, reads=reads, template=template)
+    return replace(filled, beside=tuple(map(fill, program.beside)))
 
 
 # Plans over parts of one partition as one plan: a release by groups has a plan for each of thousands of groups.

@@ -20,6 +20,8 @@ S = TypeVar("S")
 
 #: A query, and the tables that it reads.
 RowsQuery = tuple[str, tuple[str, ...]]
+#: A query of sums, the tables that it reads, the rows that it adds up, and `SqlTable.beside`.
+SumsQuery = tuple[str, tuple[str, ...], str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,10 +181,10 @@ class Script:
         if not self.rewritten(relation).repeats:
             sql, read = together([self.rows(block) for block in _aligned(relation)])
             return sql, b.SqlTable("", listed, (frozenset(names),), weight=relation.blocks[0].weight, reads=read)
-        sql, read, rows = self._summed(relation, names)
-        return sql, b.SqlTable("", listed, (frozenset(names),), reads=read, rows=rows)
+        sql, read, rows, beside = self._summed(relation, names)
+        return sql, b.SqlTable("", listed, (frozenset(names),), reads=read, rows=rows, beside=beside)
 
-    def _summed(self, relation: b.Relation, names: list[str]) -> tuple[str, tuple[str, ...], str]:
+    def _summed(self, relation: b.Relation, names: list[str]) -> SumsQuery:
         """The sum over equal records.
 
         Terms that are the same in every row are not grouped by.
@@ -198,7 +200,7 @@ class Script:
                 added = self._addends(blocks)
                 rows = self._side_by_side(added)
                 if rows is not None and rows.place is not None:
-                    return *self._summed_side_by_side(rows, relation, names), ""
+                    return self._summed_side_by_side(rows, relation, names)
                 queries, weights = self._rows_to_sum(added)
                 ones = all(held == (t.ONE,) for each in added for _, held in each.parts)
                 counted = self._counted(blocks[:1]) if ones else None
@@ -209,9 +211,9 @@ class Script:
         chosen = [f"min({name}) AS {name}" if same else name for name, same in zip(names, constant, strict=True)]
         keys = [name for name, same in zip(names, constant, strict=True) if not same]
         summed = f"SELECT {', '.join([*chosen, f'{total} AS w'])} FROM ({inner}){grouping(keys)}"
-        return f"SELECT * FROM ({summed}) WHERE w <> 0", read, inner
+        return f"SELECT * FROM ({summed}) WHERE w <> 0", read, inner, ()
 
-    def _summed_side_by_side(self, rows: b.SideBySide, relation: b.Relation, names: list[str]) -> RowsQuery:
+    def _summed_side_by_side(self, rows: b.SideBySide, relation: b.Relation, names: list[str]) -> SumsQuery:
         """The sums of weights that stand side by side, one below the other."""
         dialect, weights, (block,) = self.emitter.dialect, numbered(b.WEIGHT, rows.weights), rows.blocks
         keys = [name for i, name in enumerate(names) if i != rows.place]
@@ -223,7 +225,8 @@ class Script:
         values = dialect.list_of(self.emitter.terms(rows.values, {}))
         lists = {value: values, b.WEIGHT: dialect.list_of(weights)}
         below = f"SELECT {', '.join([*keys, dialect.unnest(lists)])} FROM ({summed})"
-        return f"SELECT {', '.join([*names, b.WEIGHT])} FROM ({below}) WHERE w <> 0", read
+        beside = (summed, values) if value == names[-1] else ()
+        return f"SELECT {', '.join([*names, b.WEIGHT])} FROM ({below}) WHERE w <> 0", read, "", beside
 
     def _counted(self, blocks: list[b.Block], count: str = "count(*)") -> str | None:
         """The sum over equal records from the number of their rows, where that can be told."""

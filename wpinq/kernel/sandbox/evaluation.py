@@ -13,6 +13,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
+import numpy as np
+
 from wpinq.columns.storage import StoredColumns
 from wpinq.engines.contract import Engine, find_unoptimised
 from wpinq.errors import EvaluationFailed, LedgerError, PlanError, SourceSuspended, WpinqError
@@ -170,7 +172,7 @@ def _packed(prepared: PreparedMeasurement, result: Any) -> bytes:
     if isinstance(result, dict):
         codes = canonical_bytes_of(list(result), prepared.measurement.key_type)
         result = {code.hex(): number for code, number in zip(codes, result.values(), strict=True)}
-    return json.dumps(result, allow_nan=False, default=list).encode()
+    return json.dumps(result, allow_nan=False, default=np.ndarray.tolist).encode()
 
 
 def _unpacked(prepared: PreparedMeasurement, data: bytes) -> Any:

@@ -40,12 +40,6 @@ _NARROWING = re.compile(r"\$(values|null|low|high)(\d+)")
 _TEXT = re.compile(r"'[^']*'")
 #: In a query of few rows, which one thread reads sooner than several.
 SMALL = "/* few rows */"
-#: An output of sums that stand side by side, each under a value of the last column (`Script._summed_side_by_side`).
-_SIDE_BY_SIDE = re.compile(
-    r"SELECT (.+?), (c\d+), w FROM \(SELECT \1, unnest\((?P<values>list_value\(.+?\))\) AS \2, "
-    r"unnest\(list_value\([w\d, ]+\)\) AS w FROM \((?P<sums>.*)\)\) WHERE w <> 0",
-    re.DOTALL,
-)
 _NONZERO = re.compile(r"\ASELECT \* FROM \((.*)\) WHERE w <> 0\Z", re.DOTALL)
 
 
@@ -294,13 +288,15 @@ class TableCache:
             if len(found) <= KEPT_RECORDS:
                 self._hold(held, {record: weight for record, weight in found.items() if weight})
         if held.weights is None and compiled.table is None:
-            beside = None if has_lists(compiled.type) else _SIDE_BY_SIDE.fullmatch(compiled.output)
-            query = beside["sums"] if beside else compiled.output
+            # of a program that was written out, the query in brackets is another
+            beside = () if has_lists(compiled.type) else compiled.beside
+            apart = beside and compiled.output.count(f"({beside[0]})")
+            query = beside[0] if apart == 1 else compiled.output
             held.table = held.read_from = table_name(query)
             self.create(SqlStatement(compiled.steps[-1][0], query, held.table, compiled.reads), True)
-            if beside:
+            if apart == 1:
                 held.read_from = f"({compiled.output.replace(f'({query})', held.table)})"
-                held.sums = held.table, self.connection.execute(f"SELECT {beside['values']}").fetchone()[0]
+                held.sums = held.table, self.connection.execute(f"SELECT {beside[1]}").fetchone()[0]
         elif held.weights is None and compiled.table is not None:
             held.table, held.read_from = compiled.table, f"({compiled.output})"
         self.results[of_plan] = held

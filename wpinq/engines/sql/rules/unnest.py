@@ -218,15 +218,17 @@ def _sums_by_number(
     `sums` counts as often as there are such records: the totals are those of all pieces, to the last bit. A statement
     for a part of the rows has all rows of its records, so totals of parts add up.
     """
-    firsts = [next(t.leaves(t.aligned(block.output, given.type)), t.TRUE) for block in given.blocks]
-    parts = [b.restricted(*each) for each in zip(given.blocks, (t.call("in_part", f) for f in firsts), strict=True)]
-    sql, held = script.grouped(replace(given, blocks=tuple(parts), partial=None))
+    blocks, in_parts = given.blocks, len(given.blocks) == 1  # in several, equal numbers may be of several SQL types
+    if in_parts:
+        first = next(t.leaves(t.aligned(blocks[0].output, given.type)), t.TRUE)
+        blocks = (b.restricted(blocks[0], t.call("in_part", first)),)
+    sql, held = script.grouped(replace(given, blocks=blocks, partial=None))
     counted = derived(f"SELECT count(*) AS n, w FROM ({sql}) GROUP BY w", [("n", False)], held.reads)
     pieces = _pieces_of_widths(items, before, script, script.scan(counted), ["n"], power)
     piece = script.emitter.term(sums.on_grid([t.column("", b.WEIGHT, False)], output.mass))
     total = script.emitter.dialect.write("int_multiply", "n", piece)
     query = f"SELECT i, sum({total}) AS h FROM {pieces.source} GROUP BY i"
-    return SqlTable(script.table(query, pieces.reads, in_parts=True), (("i", False),))
+    return SqlTable(script.table(query, pieces.reads, in_parts=in_parts), (("i", False),))
 
 
 def _pieces_of_one_width(
