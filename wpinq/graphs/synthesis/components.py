@@ -20,6 +20,8 @@ from wpinq.runtime.arrays import Integers
 _TRIES = 64
 #: Steps from a triangle to the edge that it is taken apart with: near, so that what is local stays so.
 _STEPS = 4
+#: Around a leaf, nodes that are looked at for another; and leaves in a row without one, after which there is none.
+_MOST_SEEN, _MOST_MISSED = 2_000, 500
 
 
 def remove_triangles(edges: Integers, most: float, rng: Generator, *, count: bool = False) -> Integers:
@@ -112,12 +114,19 @@ def split_components(edges: Integers, count: int, rng: Generator) -> Integers:
         return edges
     near = [set(row) for row in import_igraph().Graph(edges.tolist()).get_adjlist()]
     leaves = rng.permutation([a for a, row in enumerate(near) if len(row) == 1]).tolist()
+    missed = 0
     for a in sorted(leaves, key=lambda leaf: len(near[min(near[leaf])])):
         (u,) = near[a]
-        if left > 0 and len(near[u]) > 1 and (found := _near_leaf(near, a, u)) is not None:
-            b, v = found
-            near[a], near[b], near[u], near[v] = {b}, {a}, near[u] ^ {a, v}, near[v] ^ {b, u}
-            left -= 1
+        if left <= 0 or missed > _MOST_MISSED:
+            break
+        if len(near[u]) == 1:  # a pair by itself
+            continue
+        if (found := _near_leaf(near, a, u)) is None:
+            missed += 1
+            continue
+        b, v = found
+        near[a], near[b], near[u], near[v] = {b}, {a}, near[u] ^ {a, v}, near[v] ^ {b, u}
+        left, missed = left - 1, 0
     return _edges_of(near)
 
 
@@ -125,6 +134,8 @@ def _near_leaf(near: list[set[int]], leaf: int, end: int) -> tuple[int, int] | N
     """A leaf near another, and its neighbour, where the neighbours of the two may be joined."""
     seen, layer = {leaf}, {end}
     for _ in range(2 * _STEPS):
+        if len(seen) > _MOST_SEEN:
+            break
         seen |= layer
         layer = set[int]().union(*(near[node] for node in layer)) - seen
         for other in sorted(layer):
