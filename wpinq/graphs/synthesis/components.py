@@ -21,7 +21,7 @@ _TRIES = 64
 #: Steps from a triangle to the edge that it is taken apart with: near, so that what is local stays so.
 _STEPS = 4
 #: Around a leaf, nodes that are looked at for another; and leaves in a row without one, after which there is none.
-_MOST_SEEN, _MOST_MISSED = 2_000, 500
+_MOST_SEEN, _MOST_MISSED = 500, 200
 
 
 def remove_triangles(edges: Integers, most: float, rng: Generator, *, count: bool = False) -> Integers:
@@ -85,7 +85,7 @@ def _may_join(near: list[set[int]], one: int, other: int) -> bool:
 
 
 def split_components(edges: Integers, count: int, rng: Generator) -> Integers:
-    """The graph with pairs of nodes split off until there are `count` components, as far as leaves allow.
+    """The graph with pairs of leaves split off until it has `count` components, if it can.
 
     Of two near leaves the edges {a, u} and {b, v} become {a, b} and {u, v}: near, so that no shortcut is made. Leaves
     at nodes of low degree come first, so that degrees hardly mix otherwise than before. No triangle is made.
@@ -223,7 +223,7 @@ class _Joiner:
         return [i for i in sorted(tries) if set.isdisjoint(*map(self._near, self._edges[i].tolist()))]
 
     def _exchange(self, part: Integers, others: list[int]) -> bool:
-        """Exchange the least node of a part, with all its edges, for one with as many of the other edges.
+        """Exchange the least node of a part for one with as many of the other edges.
 
         The triangles of the node are those of the other one then. It is between nodes that were no neighbours.
         """
