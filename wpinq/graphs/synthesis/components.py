@@ -20,7 +20,7 @@ from wpinq.runtime.arrays import Integers
 _TRIES = 64
 #: Steps from a triangle to the edge that it is taken apart with: near, so that what is local stays so.
 _STEPS = 4
-#: Around a leaf, nodes that are looked at for another; and leaves in a row without one, after which there is none.
+#: Around a leaf, nodes that are looked at for another; and leaves in a row without one, after which the search ends.
 _MOST_SEEN, _MOST_MISSED = 500, 200
 
 
