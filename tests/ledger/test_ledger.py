@@ -1,6 +1,7 @@
 """The ledger's books: accounts, debits, answers, history, tampering, and files that are no ledgers."""
 
 import contextlib
+import hashlib
 import json
 import math
 import os
@@ -8,6 +9,7 @@ import pathlib
 import re
 import signal
 import sqlite3
+import struct
 import subprocess
 import sys
 import tempfile
@@ -384,12 +386,40 @@ def test_answers_of_heads_and_tails_are_stored_as_those_of_their_keys(ledger: Le
     assert [value.hex() for value in ledger.answers("m", keys).values()] == [value.hex() for value in numbers]
     ledger.store_answers("n", dict(zip(keys, numbers, strict=True)))
     one, other = [e.content for e in ledger.entries() if e.kind == "answers"]
-    assert one == other
+    assert (one["count"], one["tails"], other["count"], other["tails"]) == (6, [b"upper".hex(), b"low".hex()], 6, [""])
+    assert [*ledger.answers("m").items()] == [*ledger.answers("n").items()]
     later = ledger.store_together({"m": ([b"sd", b"sa"], tails, [7.0, 8.0, 9.0, 9.0])})
     assert later == {"m": [7.0, 8.0, 2.5, 3.5]}, "the first answer stands"
     for numbers in ([1.0], [1.0, 2.0, 3.0]):
         with pytest.raises(LedgerError, match="nothing was stored"):
             ledger.store_together({"m": ([b"se"], tails, numbers)})
+
+
+def test_answers_of_the_earlier_layout_are_read(ledger: Ledger) -> None:
+    given = {bytes([i]) * i: value for i, value in enumerate(EXACT)}
+    packed = b"".join(struct.pack(f">Q{len(key)}sd", len(key), key, value) for key, value in given.items())
+
+    def stored(transaction: chain.Transaction) -> None:
+        content = {"count": len(given), "digest": hashlib.sha256(packed).hexdigest()}
+        entry = chain.append(transaction, chain.ANSWERS, "m", 0, content)
+        transaction.execute("INSERT INTO answers VALUES (?, ?, ?)", ("m", entry, packed))
+
+    ledger.debit({"m": "degrees"}, flat(edges=1))
+    ledger._store.write(stored)
+    assert ledger.store_answers("m", {b"new": 7.0, b"\1": 9.0}) == {b"new": 7.0, b"\1": 0.0}
+    found = ledger.answers("m")
+    assert found.pop(b"new") == 7.0
+    assert [(key, value.hex()) for key, value in found.items()] == [(key, given[key].hex()) for key in sorted(given)]
+    ledger.verify()
+
+
+def test_a_listing_is_stored_in_an_order_of_its_keys_alone(ledger: Ledger) -> None:
+    ledger.debit({"m": "degrees", "n": "other"}, flat(edges=1))
+    rows = {b"sb": 1.5, b"sccc": 2.5, b"sa": 3.5}
+    for digest, order in (("m", rows), ("n", dict(reversed(rows.items())))):
+        ledger.store_listing(digest, order, {"above": 1.0}, listings=0, answers=0)
+    one, other = [e.content for e in ledger.entries() if e.kind == "answers"]
+    assert one == other
 
 
 def test_many_answers(ledger: Ledger) -> None:

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import operator
 import re
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
-from itertools import product, repeat
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -251,7 +250,6 @@ def exact(text: str) -> Fraction:
 #
 # A key that has an answer keeps it: a second noisy value for a key could be averaged with the first.
 
-_LENGTH, _DOUBLE = struct.Struct(">Q"), struct.Struct(">d")
 #: Bytes that an entry stores, if its keys are more than one: SQLite keeps values below 10⁹.
 _LARGEST = 2**28
 
@@ -298,7 +296,7 @@ class Stored:
         for entry, packed, *entry_of, text, chained in transaction.execute(query, (measurement, self.last.sequence)):
             content = json.loads(text)
             own = entry_of == [ANSWERS, measurement] and content.get("digest") == digest(packed)
-            found = unpack(packed) if own else {}
+            found = unpack(packed, content) if own else {}
             if not own or len(found) != content.get("count") or not found.keys().isdisjoint(self.answers.keys()):
                 raise tampered(name, f"the answers of entry {entry} are not those that were stored")
             self.answers |= found
@@ -325,10 +323,9 @@ class Stored:
             drawn = dict(zip(map(b"".join, product(heads, tails)), numbers, strict=True))
             numbers = [self.answers.get(key, number) for key, number in drawn.items()]
             new = one_by_one({key: number for key, number in drawn.items() if key not in self.answers})
-        pieces = [*_pieces(*new)] or [(0, b"")] * bool(more)
-        for left, (count, packed) in zip(reversed(range(len(pieces))), pieces, strict=True):
-            content = {"count": count, "digest": digest(packed)} | ({} if left else more)
-            entry = append(transaction, ANSWERS, measurement, 0, content)
+        pieces = [*_pieces(*new)] if new[0] or more else []
+        for left, (content, packed) in zip(reversed(range(len(pieces))), pieces, strict=True):
+            entry = append(transaction, ANSWERS, measurement, 0, content if left else content | more)
             transaction.execute("INSERT INTO answers VALUES (?, ?, ?)", (measurement, entry, packed))
         return numbers
 
@@ -338,30 +335,35 @@ def digest(packed: bytes) -> str:
     return hashlib.sha256(packed).hexdigest()
 
 
-def _pieces(heads: list[bytes], tails: list[bytes], numbers: Sequence[float]) -> Iterator[tuple[int, bytes]]:
-    """The number and packed answers of each entry, by key; one entry unless they are very large.
+def _pieces(heads: list[bytes], tails: list[bytes], numbers: Sequence[float]) -> Iterator[tuple[dict[str, Any], bytes]]:
+    """The content and packed answers of each entry; one entry unless they are very large.
 
-    Each has the size of its key in 8 bytes, the key, and the 8 bytes of the double, all big-endian. A REAL column would
-    turn -0.0 into 0.0. The answers of a head are packed at once.
+    Packed are the sizes of the heads, in 4 bytes each, the heads, and the doubles of each head with each tail, all
+    big-endian. A REAL column would turn -0.0 into 0.0.
     """
-    order = sorted(range(len(heads)), key=heads.__getitem__)
-    heads, columns, numbers = [heads[place] for place in order], [], np.asarray(numbers, dtype=float).tolist()
-    sizes = [*map(len, heads)]
-    for tail, column in sorted((tail, numbers[place :: len(tails)]) for place, tail in enumerate(tails)):
-        columns += [map(len(tail).__add__, sizes), heads, repeat(tail), map(column.__getitem__, order)]
-    packers = {n: struct.Struct(">" + "".join(f"Q{n}s{len(t)}sd" for t in sorted(tails))).pack for n in set(sizes)}
-    rows = [*map(operator.call, map(packers.__getitem__, sizes), *columns)]
-    many = max(1, _LARGEST // max(map(len, rows), default=1))
-    for start in range(0, len(rows), many):
-        yield len(rows[start : start + many]) * len(tails), b"".join(rows[start : start + many])
+    sizes = np.fromiter(map(len, heads), dtype=">u4", count=len(heads))
+    table = np.asarray(numbers, dtype=">f8").reshape(-1, len(tails))
+    many = max(1, _LARGEST // (4 + int(sizes.max(initial=0)) + 8 * len(tails)))
+    for some in (slice(start, start + many) for start in range(0, len(heads) or 1, many)):
+        packed = sizes[some].tobytes() + b"".join(heads[some]) + table[some].tobytes()
+        yield {"count": table[some].size, "digest": digest(packed), "tails": [*map(bytes.hex, tails)]}, packed
 
 
-def unpack(packed: bytes) -> dict[bytes, float]:
-    """Answers as they were packed."""
+def unpack(packed: bytes, content: Mapping[str, Any]) -> dict[bytes, float]:
+    """Answers as they were packed, in an entry of this content.
+
+    Entries without tails are of an earlier layout: each key stands after its size in 8 bytes, and before its double.
+    """
+    if "tails" in content:
+        tails = [*map(bytes.fromhex, content["tails"])]
+        start = 4 * (content["count"] // len(tails))
+        ends = [start, *(np.frombuffer(packed[:start], dtype=">u4").cumsum(dtype=np.int64) + start).tolist()]
+        heads = map(packed.__getitem__, map(slice, ends, ends[1:]))
+        numbers = np.frombuffer(packed, dtype=">f8", offset=ends[-1]).tolist()
+        return dict(zip(map(b"".join, product(heads, tails)), numbers, strict=True))
     found, at = {}, 0
     while at < len(packed):
-        start = at + _LENGTH.size
-        end = start + _LENGTH.unpack_from(packed, at)[0]
-        (found[packed[start:end]],) = _DOUBLE.unpack_from(packed, end)
-        at = end + _DOUBLE.size
+        start = at + 8
+        end = start + int.from_bytes(packed[at:start])
+        (found[packed[start:end]],), at = struct.unpack_from(">d", packed, end), end + 8
     return found

@@ -486,7 +486,8 @@ class Ledger:
         def added(transaction: Transaction) -> None:
             stored = self._paid_for(transaction, measurement)
             if (len(stored.listings), len(stored.answers)) == (listings, answers):
-                stored.add(transaction, measurement, one_by_one(rows), {"listing": dict(listing)})
+                # by key: their order may depend on the data
+                stored.add(transaction, measurement, one_by_one(dict(sorted(rows.items()))), {"listing": dict(listing)})
 
         self._store.write(added)
 
