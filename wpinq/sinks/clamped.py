@@ -193,6 +193,9 @@ ENDS = ("upper", "lower")
 #: Into how many cells, a power of two, the means are cut, where an interval ends: between them its bound is a chord.
 _CELLS = 1024
 
+#: The number of groups whose intervals are found at once: their numbers fit into the processor's cache.
+_AT_ONCE = 2**13
+
 
 def average_elements(value: RecordFunction, low: float, high: float, label: Label = part_of) -> UserFunction:
     """The SelectMany function that gives each record a weight for each end: see `end_shares`."""
@@ -253,27 +256,32 @@ def interval_of_ends(upper: Floats, lower: Floats, scale: float, confidence: flo
 
 
 def _low_end(upper: Floats, lower: Floats, scale: float, confidence: float) -> Floats:
-    """The least share that passes on its upper side, in each group."""
-    bounds = _bounds(confidence) * scale
+    """The least share that passes on its upper side, in each group.
 
-    def excess(place: Any) -> Floats:
-        node = place / _CELLS  # exactly
-        found: Floats = (1.0 - node) * upper - node * lower - bounds[place]
-        return found
-
-    first, step = np.zeros(np.shape(upper), dtype=np.int64), _CELLS  # in excess, or 0
-    while step := step // 2:
-        first += step * (excess(first + step) > 0)
-    before, after = excess(first), excess(np.minimum(first + 1, _CELLS))
-    along = np.clip(before / np.where(after < before, before - after, 1.0), 0.0, 1.0)  # the zero of a linear function
-    found = (first + np.where(after > 0, 1.0, along)) / _CELLS
-    return np.where(excess(0) > 0, np.minimum(found, 1.0), 0.0)
+    By Newton's method: a concave function is below the line of each of its chords, whose zero is no less than its own.
+    """
+    starts, slopes = _chords(confidence) * scale
+    total, found = upper + lower, np.zeros(len(upper))
+    for rows in np.array_split((upper > starts[0]).nonzero()[0], len(upper) // _AT_ONCE + 1):  # where 0 does not pass
+        top, fall, least = upper[rows], total[rows], scale * 2.0**-60  # a line that does not fall has no zero up to 1
+        near, middle = ((top - starts[i]) / np.maximum(fall + slopes[i], least) for i in (_CELLS // 16, _CELLS // 2))
+        cells = (np.clip(np.minimum(near, middle), 0.0, 1.0) * _CELLS).astype(np.int64)
+        while len(rows):
+            zeros = (top - starts[cells]) / np.maximum(fall + slopes[cells], least)
+            found[rows] = shares = np.clip(zeros, 0.0, 1.0)
+            after = (shares * _CELLS).astype(np.int64)
+            rows, top, fall, cells = (each[after < cells] for each in (rows, top, fall, after))
+    return found
 
 
 @lru_cache(maxsize=16)
-def _bounds(confidence: float) -> Floats:
-    """q(p) at each node, in scales."""
-    return np.array([half_width_of_two(1 - i / _CELLS, i / _CELLS, 1.0, confidence) for i in range(_CELLS + 1)])
+def _chords(confidence: float) -> Floats:
+    """q(p) between nodes, in scales: its values at 0 along each chord, and their slopes."""
+    nodes = np.arange(_CELLS + 1) / _CELLS
+    ends = np.array([half_width_of_two(1 - node, node, 1.0, confidence) for node in nodes.tolist()])
+    slopes = np.diff(ends) * _CELLS
+    slopes = np.append(slopes, slopes[-1])
+    return np.array([ends - slopes * nodes, slopes])
 
 
 @register
