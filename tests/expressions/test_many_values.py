@@ -11,6 +11,7 @@ import pytest
 
 import wpinq as wp
 from tests.support.parameters import for_each
+from wpinq import functions as F
 from wpinq.errors import PlanError
 from wpinq.expr.types import Type
 from wpinq.expr.values import (
@@ -60,7 +61,10 @@ def test_codes_of_pairs_are_heads_with_tails() -> None:
     cases: list[tuple[Any, list[Any]]] = [
         (lambda p: p.city, ["Oslo", None, "", "Os"]),
         (lambda p: p.age, [7, -7]),
+        (lambda p: p.city == "Oslo", [True, False, None]),
         (lambda p: (p.city, p.age), [("Oslo", 1), (None, 1), ("Oslo", 2)]),
+        (lambda p: (p.age, p.age), [(7, 1), (7, 2)]),
+        (lambda p: F.split(p.city, " "), [("Oslo",), ()]),
     ]
     for group, firsts in cases:
         plan = people.select(lambda p, group=group: (group(p), "x")).plan

@@ -516,25 +516,30 @@ def code_factors(keys: Sequence[Value], type_: types.Type) -> tuple[list[bytes],
     if not isinstance(keys, KeyPairs):
         return canonical_bytes_of(keys, type_), [b""]
     assert isinstance(type_, types.TupleOf)
-    heads, tails = map(canonical_bytes_of, keys.factors, type_.elements)
-    return [*map(_tuple_head(type_).__add__, heads)], tails
+    (firsts, seconds), (first, second) = keys.factors, type_.elements
+    return canonical_bytes_of(firsts, first, _tuple_head(type_)), canonical_bytes_of(seconds, second)
 
 
-def canonical_bytes_of(values: Sequence[Value], type_: types.Type) -> list[bytes]:
-    """The `canonical_bytes` of many canonical values, with each distinct part written once."""
+def canonical_bytes_of(values: Sequence[Value], type_: types.Type, before: bytes = b"") -> list[bytes]:
+    """The `canonical_bytes` of many canonical values, each after some bytes.
+
+    Each distinct part is written once.
+    """
     if isinstance(type_, types.ListOf):
-        return [canonical_bytes(value, type_) for value in values]
+        return [before + canonical_bytes(value, type_) for value in values]
     if isinstance(type_, types.TupleOf) and type_.elements and values and None not in values:
         columns = [canonical_bytes_of([*map(itemgetter(i), values)], each) for i, each in enumerate(type_.elements)]
-        return list(map(b"".join, zip(repeat(_tuple_head(type_)), *columns, strict=False)))
+        return list(map(b"".join, zip(repeat(before + _tuple_head(type_)), *columns, strict=False)))
     different = dict.fromkeys(values)  # in their order: codes side by side in memory are sorted and joined sooner
     if type_ == types.STR and None not in different:
         texts = [value.encode("utf-8") for value in different]
-        heads = {size: _str_head(size) for size in {*map(len, texts)}}
+        heads = {size: before + _str_head(size) for size in {*map(len, texts)}}
         codes = [heads[len(text)] + text for text in texts]
+    elif type_ == types.INT and None not in different:
+        codes = [*map(partial(struct.Struct(f">{len(before)}scq").pack, before, b"i"), different)]
     else:
         plain = _BYTES.get(type_) if None not in different else None
-        codes = [*map(plain or partial(canonical_bytes, type_=type_), different)]
+        codes = [*map(before.__add__, map(plain or partial(canonical_bytes, type_=type_), different))]
     if len(codes) == len(values):
         return codes
     known = dict(zip(different, codes, strict=True))
