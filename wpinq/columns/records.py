@@ -218,16 +218,16 @@ def fetch(connection: Any, query: str, type_: Type, given: Any = ()) -> dict[Val
 
 
 class KeyWeights(Mapping[Value, float]):
-    """The weights of keys by their places; no key is hashed before one is looked up."""
+    """The weights of keys in their order; no key is hashed before one is looked up."""
 
-    def __init__(self, keys: Sequence[Value], places: Integers, weights: Floats) -> None:
-        self.of, self.places, self.weights = keys, places, weights
+    def __init__(self, keys: Sequence[Value], weights: Floats) -> None:
+        self.of, self.weights = keys, weights
 
     @cached_property
     def _by_key(self) -> dict[Value, float]:
-        order = self.places.argsort()
-        found = map(self.of.__getitem__, self.places[order].tolist())
-        return dict(zip(found, self.weights[order].tolist(), strict=True))
+        places = self.weights.nonzero()[0]
+        found = map(self.of.__getitem__, places.tolist())
+        return dict(zip(found, self.weights[places].tolist(), strict=True))
 
     def __getitem__(self, key: Value) -> float:
         return self._by_key[key]
@@ -236,18 +236,14 @@ class KeyWeights(Mapping[Value, float]):
         return iter(self._by_key)
 
     def __len__(self) -> int:
-        return len(self.places)
+        return len(self.weights.nonzero()[0])
 
 
 def in_order(weights: Mapping[Value, Any], keys: Sequence[Value]) -> Sequence[Any]:
     """The weights of keys, in their order; absent records weigh nothing."""
-    if not isinstance(weights, KeyWeights) or weights.of is not keys:
-        return [*map(weights.get, keys, itertools.repeat(0.0))]
-    import numpy as np
-
-    found: Any = np.zeros(len(keys))
-    found[weights.places] = weights.weights
-    return cast("Sequence[Any]", found)
+    if isinstance(weights, KeyWeights) and weights.of is keys:
+        return cast("Sequence[Any]", weights.weights)
+    return [*map(weights.get, keys, itertools.repeat(0.0))]
 
 
 #: A table whose rows have weights `w0`, `w1`, … of some values of the last field, and these values.
@@ -283,9 +279,9 @@ def fetch_many(connection: Any, read_from: str, type_: Type, records: Sequence[V
     found = connection.execute(f"SELECT {place} AS place, {columns} {query}").fetchnumpy()
     for i in range(len(factors)):
         connection.execute(f"DROP TABLE wanted{i}")
-    places = np.add.outer(np.arange(len(weights)), len(weights) * found["place"].astype(int)).ravel()
-    held = np.concatenate([found[name] for name in weights])
-    return KeyWeights(records, places[held != 0], held[held != 0])
+    held = np.zeros((len(records) // len(weights), len(weights)))
+    held[found["place"].astype(int)] = np.stack([found[name] for name in weights], axis=1)
+    return KeyWeights(records, held.ravel())
 
 
 def fetch_rows(connection: Any, query: str, type_: Type) -> Integers:
