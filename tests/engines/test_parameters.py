@@ -137,6 +137,7 @@ def test_numbers_that_mean_more_are_no_parameters() -> None:
     assert held(NUMBERS.select(lambda x: x // 7)) == held(NUMBERS.select(lambda x: x % 7)) == []
     assert held(NUMBERS.select(lambda x: x / 7)) == [7]
     assert held(NUMBERS.select(lambda x: x / 0.5)) == held(NUMBERS.select(lambda x: x / -7)) == [], "below 1"
+    assert held(ROWS.select(lambda r: r.b + 1e308)) == [], "a sum with it may be no number"
     assert held(ROWS.select(lambda r: F.min(r.a, 5))) == [5]
     assert held(ROWS.select(lambda r: F.where(r.a == 3, 5, 6))) == [3], "the condition may be known"
     assert held(NUMBERS.select(lambda x: 5)) == held(NUMBERS.select_many(lambda x: [1, 2])) == []

@@ -129,7 +129,10 @@ def test_a_share_has_the_bits_of_the_quotient_that_it_stands_for() -> None:
             assert found.hex() == (value / max(abs(value), 1.0)).hex()
 
 
-@for_each("by", [1, 1.0, 3, 100, 2.5, 2**63 - 1, 1.7976931348623157e308, 0.1, 5e-324, -1, -7.0, 0, -0.0])
+CONSTANTS = [1, 1.0, 3, 100, 2.5, 2**63 - 1, 1.7976931348623157e308, 0.1, 5e-324, -1, -7.0, 0, -0.0]
+
+
+@for_each("by", CONSTANTS)
 def test_an_integer_over_a_constant_is_what_it_is_on_the_reference(by: float) -> None:
     """Also where it stays an infinity or a zero with a sign, which are no numbers of the language."""
     numbers = wp.source("numbers", int, weights=True)
@@ -139,3 +142,16 @@ def test_an_integer_over_a_constant_is_what_it_is_on_the_reference(by: float) ->
         found = database.evaluate(quotients, given)
     expected = reference.evaluate(quotients, given)
     assert sorted(map(repr, found)) == sorted(map(repr, expected))  # which tell -0.0 from 0.0
+
+
+@for_each("by", [*CONSTANTS, 2.0**900, 2.0**899, 2.0**969, -(2.0**970), 1e308, -1.7976931348623157e308])
+def test_arithmetic_with_a_constant_is_what_it_is_on_the_reference(by: float) -> None:
+    """Also where the result is no float, or a zero with a sign."""
+    most = 1.7976931348623157e308
+    numbers = wp.source("numbers", float | None, weights=True)
+    each = numbers.select(lambda x: (x, x + by, x - by, by - x, x * by, x / by)).plan
+    values = [None, 0.0, 1.0, -1.0, 5e-324, -5e-324, 0.1, 2.0**970, most, -most, float(by), -float(by) + 0.0]
+    given = {"numbers": dict.fromkeys(values, 1.0)}
+    with Database() as database:
+        found = database.evaluate(each, given)
+    assert sorted(map(repr, found)) == sorted(map(repr, reference.evaluate(each, given)))

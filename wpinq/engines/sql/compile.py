@@ -26,7 +26,7 @@ from wpinq.engines.sql.blocks import Relation, Reuse, SqlTable, column_list, gro
 from wpinq.engines.sql.dialect import DUCKDB, Dialect, Unsupported
 from wpinq.engines.sql.emit import Emitter, can_narrow
 from wpinq.engines.sql.rewrites import REWRITES
-from wpinq.engines.sql.rules.lowering import constant
+from wpinq.engines.sql.rules.lowering import MODERATE, constant
 from wpinq.engines.sql.rules.operators import relation_of
 from wpinq.engines.sql.script import CachedStep, PrefixCache, Rewrite, RowsToSum, Script, SqlStatement, rows_to_sum
 from wpinq.engines.sql.terms import ONE, as_term
@@ -349,11 +349,12 @@ def written_out(program: Compiled, kept: Container[str]) -> Compiled | None:
 
 # Plans that differ in parameters alone: their program is written once, with marks, and filled in for each.
 #
-# A parameter is a number that is only compared, added or multiplied, the lesser or greater of two, or a divisor of 1 or
-# more, as the marks are. The compiler puts it into SQL as one literal, and asks nothing else of it but whether it is
-# the same as another. Other divisors mean more, and so do numbers that bound a list, are a width or a weight, or number
-# a piece of a Shave: then they are part of the shape. So are the facts of its steps, found for each plan with its own
-# numbers: bounds, and the weight of every record, which the widths of a Shave and the weights of a written list decide.
+# A parameter is a moderate number that is only compared, added or multiplied, the lesser or greater of two, or a
+# divisor of 1 or more, as the marks are. The compiler puts it into SQL as one literal, and asks nothing else of it but
+# whether it is the same as another. Other divisors mean more, and so do numbers that bound a list, are a width or a
+# weight, or number a piece of a Shave: then they are part of the shape. So are the facts of its steps, found for each
+# plan with its own numbers: bounds, and the weight of every record, which the widths of a Shave and the weights of a
+# written list decide.
 
 #: The primitives whose rules write numbers and do not look at them.
 _OPAQUE = frozenset(("less", "equal", "add", "subtract", "multiply"))
@@ -383,7 +384,7 @@ def parameters(root: Node) -> list[Constant]:
         for place, child in enumerate(each.children):
             if isinstance(child, Constant) and type(child.value) in (int, float):
                 divides = name == "divide" and place == 1 and child.value >= 1
-                (numbers if written or divides else others)[child] = None
+                (numbers if (written or divides) and abs(child.value) < MODERATE else others)[child] = None
     return [each for each in numbers if each not in others]
 
 

@@ -44,11 +44,18 @@ def _small_integer(node: Call) -> str | None:
     return None
 
 
+#: A number below it is less than half of the last place of the largest float: a sum with it is finite.
+MODERATE = 2.0**900
+
+
 def _arithmetic(name: str) -> PrimitiveRule:
     def rule(node: Call, shapes: tuple[t.Shape, ...]) -> t.Shape:
         left, right = _as(node, shapes, node.type)
         kind = "float" if node.type == FLOAT else "int"
-        return t.call(f"fit_{kind}", t.call(f"{kind}_{name}", left, right))
+        found = t.call(f"{kind}_{name}", left, right)
+        numbers = [each.value for each in node.arguments if isinstance(each, Constant) and each.value is not None]
+        is_finite = kind == "float" and name != "multiply" and any(abs(number) < MODERATE for number in numbers)
+        return found if is_finite else t.call(f"fit_{kind}", found)  # no number is -0.0, nor is then a sum of them
 
     return rule
 
@@ -120,8 +127,9 @@ def _flatten(node: Call, shapes: tuple[t.Shape, ...]) -> t.Shape:
 def _divide(node: Call, shapes: tuple[t.Shape, ...]) -> t.Shape:
     left, right = _as(node, shapes, FLOAT)
     by = node.arguments[1]
-    if left.text == "int_to_float" and isinstance(by, Constant) and is_number(by.type) and by.value >= 1:
-        return t.call("quotient", left, right)  # finite, and no -0.0
+    if isinstance(by, Constant) and is_number(by.type) and by.value >= 1:  # finite, and of an integer no -0.0
+        found = t.call("quotient", left, right)
+        return found if left.text == "int_to_float" else t.call("float_add", found, t.number(0.0))
     return t.call("fit_float", t.call("divide_float", left, right))
 
 
