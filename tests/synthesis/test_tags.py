@@ -18,6 +18,7 @@ from wpinq.errors import AnswersError, PlanError
 from wpinq.graphs import Bounds, fit_graph, read_edges
 from wpinq.graphs.synthesis import find_method, graph_statistics, tags as tag_method
 from wpinq.graphs.synthesis.estimates import (
+    ClusteringCurves,
     DegreeClasses,
     Field,
     NoisyLargest,
@@ -25,6 +26,7 @@ from wpinq.graphs.synthesis.estimates import (
     estimate_clustering,
     estimate_degrees,
     estimate_mixing,
+    evidence_mean,
     fit_curve,
     fit_fields,
     joint_weights,
@@ -617,6 +619,16 @@ def test_few_triangles_that_answers_tell_of_stay(seed: int) -> None:
     chain = [pair for k in range(0, 400, 2) for pair in ((k, k + 1), (k + 1, k + 2), (k, k + 2), (k + 1, 1000 + k))]
     clustering = graph_statistics(chain)["average_clustering"] * 601
     assert find_method("tags").estimate(simulated(2, chain, seed)).clustering == pytest.approx(clustering, rel=0.25)
+
+
+def test_clustering_follows_less_of_the_noise_than_the_likeliest_curve_does() -> None:
+    degrees, weights = np.repeat([2, 3, 4], 500), wedge_weights([0, 2, 8], 4)
+    closed = 0.1 * np.bincount(degrees, minlength=5) @ (weights * np.array([[0], [0], [1], [3], [6]]))
+    for scale, least, most in ((closed[0], 0.2, 0.9), (closed[0] / 1000, 0.98, 1.02)):
+        curves = ClusteringCurves.of(degrees, weights, closed, scale)
+        likeliest = evidence_mean(curves.shares, curves.evidence)
+        parts = estimate_clustering(degrees, weights, closed, scale)[curves.there] / likeliest
+        assert ((least < parts) & (parts < most)).all()
 
 
 def test_no_triangle_is_the_estimate_where_it_is_likelier() -> None:

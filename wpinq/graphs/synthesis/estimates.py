@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.random import Generator
 
 from wpinq.errors import AnswersError
 from wpinq.graphs.tags import tag_weights
@@ -88,6 +89,20 @@ def evidence_mean(estimates: Sequence[Floats], evidence: Sequence[float]) -> Flo
     """
     relative = np.exp(np.asarray(evidence) - max(evidence))
     return np.asarray(np.average(np.stack(estimates), axis=0, weights=relative))
+
+
+def by_likelihood(evidence: list[float], rng: Generator, draws: int) -> list[tuple[int, int]]:
+    """Which models to draw from, and how often, given the logarithm of the evidence of each."""
+    likelihood = np.exp(np.array(evidence) - max(evidence))
+    often = rng.multinomial(draws, likelihood / likelihood.sum())
+    return [(place, int(count)) for place, count in enumerate(often) if count]
+
+
+def normal_draws(curvature: Floats, count: int, rng: Generator) -> Floats:
+    """Normal draws whose covariance is the inverse of the curvature, a column each."""
+    size, direction = np.linalg.eigh(curvature)
+    scaled = direction / np.sqrt(np.maximum(size, _SURE * size.max()))
+    return np.asarray(scaled @ rng.standard_normal((len(size), count)))
 
 
 # --- the misfit of estimates under Laplace noise ----------------------------------------------------------------------
@@ -609,6 +624,11 @@ def balanced(mixing: Floats, stubs: Floats, rounds: int = 200) -> Floats:
 #: A number plus noise, and the standard deviation of that, where it is known.
 Known = tuple[float, float] | None
 BENDS, _SLOPE, _ITERATIONS_CLUSTERING = (4.0, 2.0, 1.0, 0.5, 0.25), -0.35, 300
+#: Curves that are drawn, and as many for each by importance, from Student's distribution of so many degrees of freedom.
+_DRAWS, _PROPOSALS, _FREEDOM = 400, 5, 4
+#: As many curves, at least, share the weight of proposals: where fewer would, all weights are nearer to one another.
+_LEAST_EFFECTIVE = 100
+_SURE = 1e-12
 
 
 def estimate_clustering(
@@ -619,8 +639,8 @@ def estimate_clustering(
     The logit of the share is a curve over log2 of the degree. At degree 2 it is 0 ± 3, and its slope there is −0.35 ±
     0.5 an octave. For clustering falls with the degree in almost all measured graphs, by a logit of up to −0.7 an
     octave (Ravasz and Barabási, Phys. Rev. E 2003). The slope changes by 4, 2, 1, 1/2 or 1/4 over an octave. The
-    weights say how likely each of these is (Laplace's approximation of the evidence), and the estimates by each are
-    averaged so.
+    weights say how likely each of these is (Laplace's approximation of the evidence). The estimate is the median of
+    such curves at each degree. Where noise is as large as what there is to see, the most likely curve follows noise.
 
     Parameters
     ----------
@@ -654,7 +674,7 @@ def estimate_clustering(
     found = np.zeros(int(degrees.max()) + 1)
     curves = ClusteringCurves.of(degrees, weights, closed, scale, triangles)
     if len(curves.there) and none + curves.evidence_of_none() < 0:
-        found[curves.there] = evidence_mean(curves.shares, curves.evidence)
+        found[curves.there] = np.median(curves.drawn(np.random.default_rng(0)), axis=0)
     return found
 
 
@@ -706,6 +726,35 @@ class ClusteringCurves:
         fits = [fit_curve(np.log2(there), adds, closed, deviation, bend) for bend in BENDS if len(there)]
         shares, evidence, modes = [fit[0] for fit in fits], [fit[1] for fit in fits], [fit[2] for fit in fits]
         return ClusteringCurves(there, nodes[there], adds, closed, deviation, shares, evidence, modes)
+
+    def drawn(self, rng: Generator) -> Floats:
+        """Curves given the numbers, a row each: of each bend as many as it is likely.
+
+        They are drawn by importance: the normal approximation alone has shares at high degrees, of which the numbers
+        tell little, that none of them allows.
+        """
+        return np.vstack([self._drawn(place, n, rng) for place, n in by_likelihood(self.evidence, rng, _DRAWS)])
+
+    def _drawn(self, place: int, count: int, rng: Generator) -> Floats:
+        """So many curves of a bend.
+
+        Source: sampling by importance, and again by its weights (Rubin, JASA 1987).
+        """
+        share, octave = np.clip(self.shares[place], _SURE, 1 - _SURE), np.log2(self.there)
+        basis = clustering_basis(octave, BENDS[place])
+        changes = (self.adds / self.deviation).T @ ((share * (1 - share))[:, None] * basis)
+        curvature = np.eye(basis.shape[1]) + changes.T @ changes
+        spread = np.sqrt(_FREEDOM / rng.chisquare(_FREEDOM, _PROPOSALS * count))
+        off = normal_draws(curvature, len(spread), rng) * spread
+        z = self.modes[place][:, None] + off
+        shares = logistic_share(octave, (basis @ z).T)
+        misfit, _ = laplace_misfit((shares @ self.adds - self.closed) / self.deviation)
+        weight = (_FREEDOM + len(z)) / 2 * np.log1p(np.einsum("ij,ij->j", off, curvature @ off) / _FREEDOM)
+        weight -= misfit.sum(axis=1) + 0.5 * (z**2).sum(axis=0)
+        chance = np.exp(weight - weight.max())
+        while chance.sum() ** 2 < min(_LEAST_EFFECTIVE, count) * (chance**2).sum():
+            chance **= 0.9
+        return np.asarray(shares[rng.choice(len(shares), count, p=chance / chance.sum())])
 
     def evidence_of_none(self) -> float:
         """How much likelier the numbers are without a closed wedge than by curves, as a logarithm."""

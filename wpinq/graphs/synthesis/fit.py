@@ -407,7 +407,7 @@ def fit_graph(
     )
     edges, families = _edges(samples.chains[samples.best]), tuple(seed.family for seed in begun)
     arcs, rng = None, np.random.default_rng(np.random.SeedSequence((settings.seed, 3)))
-    if np.isfinite(estimates.clustering) and not found["triangles"].low:
+    if np.isfinite(estimates.clustering) and found["triangles"].swamped:
         edges = _array(remove_triangles(edges, estimates.clustering, rng))
     most = found["triangles"].high if "triangles" in found else np.inf
     if local_clustering(np.bincount(edges.ravel()), edges)[0] > most:

@@ -48,18 +48,13 @@ from wpinq.sinks.graph_counts import COUNT as COUNTED, TriangleCount
 # estimate, and not how far the prior holds it from a truth that is not smooth. On small graphs such intervals hold the
 # truth in 0 to 75 % of runs. So it is the curve that is drawn, each bend and reach as often as it is likely.
 #
-# Clustering is drawn from what the answers and the prior leave of it, by importance: the normal approximation alone has
-# shares at high degrees, of which the answers tell little, that no answer allows. Mixing has too many variables for
-# that. Its normal approximation is moved so that its median is the estimate: the exponential of a draw mixes degrees
+# Clustering is drawn by importance (`ClusteringCurves.drawn`). Mixing has too many variables for that. Its normal
+# approximation is moved so that its median is the estimate: the exponential of a draw mixes degrees
 # more than the estimate does.
 
 CURVES = "smoothing bias in the estimated degrees, or closed wedges that an edge has no room for"
 MIXED = "smoothing bias in the estimated degree mixing"
-_DRAWS, _FIELD_DRAWS, _NULL_DRAWS = 400, 200, 50_000
-#: Proposed for each curve that is drawn, from Student's distribution of so many degrees of freedom.
-_PROPOSALS, _FREEDOM = 5, 4
-#: As many curves, at least, share the weight of proposals: where fewer would, all weights are nearer to one another.
-_LEAST_EFFECTIVE = 100
+_FIELD_DRAWS, _NULL_DRAWS = 200, 50_000
 _SURE = 1e-12
 #: Rounds: what is left of the difference in the rows is far below the noise.
 _BALANCING = 12
@@ -90,7 +85,7 @@ def clustering_intervals(
             "triangles": uncertainty.Interval(0.0, np.inf, True, CURVES),
             "average_clustering": uncertainty.Interval(0.0, 1.0, True, CURVES),
         }
-    shares = np.vstack([_drawn_shares(curves, place, n, rng) for place, n in _by_likelihood(curves.evidence, rng)])
+    shares = curves.drawn(rng)
     wedges = curves.nodes * curves.there * (curves.there - 1) / 2
     best = min(_misses(curves, share) for share in curves.shares)
     most = _followed(int((curves.adds > 0).any(axis=0).sum()))
@@ -122,51 +117,15 @@ def mixing_interval(
     if variance < _SURE * middle**2:  # of nodes that all have one degree there is none
         return uncertainty.Interval(-1.0, 1.0, True, MIXED)
     draws = []
-    for place, count in _by_likelihood(estimates.reach_evidence(fields), rng, _FIELD_DRAWS):
+    for place, count in estimates.by_likelihood(estimates.reach_evidence(fields), rng, _FIELD_DRAWS):
         field, products = fields[place], list[float]()
-        for off in (0.0, *_normal(field.curvature, count, rng).T):
+        for off in (0.0, *estimates.normal_draws(field.curvature, count, rng).T):
             mixing = estimates.balanced(field.mixed(field.likeliest + off), classes.stubs, _BALANCING)
             products.append(mean @ mixing @ mean / stubs)
         estimate, *drawn = (np.array(products) - middle**2) / variance
         draws += list(drawn - np.median(drawn) + estimate)
     low, high = np.clip(np.quantile(draws, [uncertainty.TAIL, 1 - uncertainty.TAIL]), -1, 1)
     return uncertainty.Interval(float(low), float(high), bool(high - low > uncertainty.WIDE), MIXED)
-
-
-def _by_likelihood(evidence: list[float], rng: Generator, draws: int = _DRAWS) -> list[tuple[int, int]]:
-    """Which models to draw from, and how often, given the logarithm of the evidence of each."""
-    likelihood = np.exp(np.array(evidence) - max(evidence))
-    often = rng.multinomial(draws, likelihood / likelihood.sum())
-    return [(place, int(count)) for place, count in enumerate(often) if count]
-
-
-def _drawn_shares(curves: estimates.ClusteringCurves, place: int, count: int, rng: Generator) -> Floats:
-    """So many curves of a bend, given the answers: a row each.
-
-    Source: sampling by importance, and again by its weights (Rubin, JASA 1987).
-    """
-    share, octave = np.clip(curves.shares[place], _SURE, 1 - _SURE), np.log2(curves.there)
-    basis = estimates.clustering_basis(octave, estimates.BENDS[place])
-    changes = (curves.adds / curves.deviation).T @ ((share * (1 - share))[:, None] * basis)
-    curvature = np.eye(basis.shape[1]) + changes.T @ changes
-    spread = np.sqrt(_FREEDOM / rng.chisquare(_FREEDOM, _PROPOSALS * count))
-    off = _normal(curvature, len(spread), rng) * spread
-    z = curves.modes[place][:, None] + off
-    shares = estimates.logistic_share(octave, (basis @ z).T)
-    misfit, _ = estimates.laplace_misfit((shares @ curves.adds - curves.closed) / curves.deviation)
-    weight = (_FREEDOM + len(z)) / 2 * np.log1p(np.einsum("ij,ij->j", off, curvature @ off) / _FREEDOM)
-    weight -= misfit.sum(axis=1) + 0.5 * (z**2).sum(axis=0)
-    chance = np.exp(weight - weight.max())
-    while chance.sum() ** 2 < min(_LEAST_EFFECTIVE, count) * (chance**2).sum():
-        chance **= 0.9
-    return np.asarray(shares[rng.choice(len(shares), count, p=chance / chance.sum())])
-
-
-def _normal(curvature: Floats, count: int, rng: Generator) -> Floats:
-    """Normal draws whose covariance is the inverse of the curvature, a column each."""
-    size, direction = np.linalg.eigh(curvature)
-    scaled = direction / np.sqrt(np.maximum(size, _SURE * size.max()))
-    return np.asarray(scaled @ rng.standard_normal((len(size), count)))
 
 
 @lru_cache(maxsize=64)
