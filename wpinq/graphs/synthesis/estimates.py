@@ -634,7 +634,7 @@ _SURE = 1e-12
 def estimate_clustering(
     degrees: Integers, weights: Floats, closed: Floats, scale: float, triangles: Known = None, none: float = -math.inf
 ) -> Floats:
-    """The most likely share of closed wedges at nodes of each degree, from noisy weights.
+    """The share of closed wedges at nodes of each degree, from noisy weights.
 
     The logit of the share is a curve over log2 of the degree. At degree 2 it is 0 ± 3, and its slope there is −0.35 ±
     0.5 an octave. For clustering falls with the degree in almost all measured graphs, by a logit of up to −0.7 an
