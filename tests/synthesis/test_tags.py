@@ -149,6 +149,16 @@ def test_degrees_follow_a_precise_largest_degree_and_keep_their_mass(seed: int) 
     assert found.sum() == pytest.approx(with_hub.sum(), rel=0.02)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_second_hub_is_found_where_the_curve_is_bent_up_to_the_first(seed: int) -> None:
+    degree = np.arange(1, 240)
+    above = np.round(15000 * degree**-1.7 * np.exp(-degree / 60)).astype(np.int64)
+    degrees = np.append(np.repeat(degree, above - np.append(above[1:], 0)), [492, 412])
+    mass = noisy_mass(degrees, degree_limits(2048), 3.6, np.random.default_rng(seed))
+    found = estimate_degrees(mass, 3.6, degree_limits(2048), NoisyLargest(490, 4.2))
+    assert found[-2] == pytest.approx(412, rel=0.1)
+
+
 def test_a_largest_degree_that_is_noise_says_nothing() -> None:
     _, without = tail(5.0, None, [], 1)
     _, found = tail(5.0, NoisyLargest(400, 5000.0), [], 1)

@@ -216,9 +216,9 @@ _LEAST_REACH = 20.0
 _REACH_BEYOND = 5.0
 #: A deviation, as of normal noise, that rounding to whole numbers hides; less makes the optimum hard to find.
 _WHOLE = 0.3
-_ITERATIONS = 500
+_ITERATIONS = 2000
 #: The natural logarithm of how much likelier a node off the curve must make the answers.
-_INSISTENCE = 3.0
+_INSISTENCE = 4.0
 
 
 def estimate_degrees(
@@ -235,7 +235,7 @@ def estimate_degrees(
 
     The k-th degree from above is then `Σ_y min(max(nodes above y − k + 1, 0), 1)`: the degrees keep the mass of the
     curve. Without a noisy largest degree, the largest is nearer to its median the less stands out of noise. Single
-    nodes far off the curve, hubs, are found first, one by one, as long as each makes the answers e³ times as likely.
+    nodes far off the curve, hubs, are found first, one by one, as long as each makes the answers e⁴ times as likely.
     A noisy largest degree has a say in both (see `NoisyLargest`), and then the largest is the median of what is left
     of it.
 
@@ -355,35 +355,34 @@ class _Fitted:
 
         A curve has no way to a single node far above the others: all that is between them would have to be empty. So
         each degree is tried for how much likelier the answers were with one node more there. At first this is beside
-        the curve as it is, which understates it, then beside one that is fitted again.
+        the curve as it is, which understates it, then beside one that is fitted without the node.
         """
         before, mass, hub = self._negative(self._z)[0], self._mass, self._hub
-        z, tried, fits = self._z, list[int](), list[tuple[float, int, Floats]]()
-        while True:
-            gains = self._gains(z, mass, hub)
-            degree = int(np.argmax(gains)) + 1
-            if degree in tried or (not tried and gains[degree - 1] < _INSISTENCE):
-                break
+        z, tried, gains = self._z, list[int](), self._gains(self._z, mass, hub, moving=True)
+        best, degree = (before - _INSISTENCE, 0, z), int(np.argmax(gains)) + 1
+        if gains[degree - 1] < _INSISTENCE:  # a curve bent up to the largest hides it
+            degree = min(max(round(self._top.number), 1), len(gains)) if self._top is not None and not hub else 0
+        while degree and degree not in tried:
             tried.append(degree)
             self._mass, self._hub = mass - self._tags[degree - 1], max(hub, degree)
             z = most_likely(self._negative, z, _ITERATIONS, self._most)
-            fits.append((self._negative(z)[0], degree, z))
-        self._mass, self._hub, circles = mass, hub, tried[-1:] != [degree]  # a search in circles must find more
-        least, degree, z = min(fits if circles else fits[-1:], default=(before, 0, z), key=lambda fit: fit[0])
-        if before - least < _INSISTENCE * (1 + circles):
-            return False
-        self._mass, self._hub, self._z = mass - self._tags[degree - 1], max(hub, degree), z
-        self.taken_out.append(degree)
-        return True
+            best = min(best, (self._negative(z)[0], degree, z), key=lambda fit: fit[0])
+            degree = int(np.argmax(self._gains(z, mass, hub, moving=False))) + 1
+        _, degree, self._z = best
+        self._mass, self._hub = (mass - self._tags[degree - 1], max(hub, degree)) if degree else (mass, hub)
+        self.taken_out += [degree] * (degree > 0)
+        return degree > 0
 
-    def _gains(self, z: Floats, mass: Floats, hub: int) -> Floats:
+    def _gains(self, z: Floats, mass: Floats, hub: int, moving: bool) -> Floats:
         """By how much the logarithm of the likelihood grows with a node more, for each degree of it.
 
-        Above all nodes of the curve it is the highest of these, which moves: the tags below are full as they are.
+        A curve that was fitted with all nodes has it already: above all nodes of the curve it is the highest of these,
+        which moves, and the tags below are full as they are.
         """
         nodes = self._nodes(z)
         off, last = self._off(nodes, mass), int(np.sum(above_each(nodes) > 0.5))
-        moved = self._tags - self._tags[max(last - 1, 0)] * (np.arange(len(nodes)) >= last)[:, None]
+        beyond = moving * (np.arange(len(nodes)) >= last)
+        moved = self._tags - self._tags[max(last - 1, 0)] * beyond[:, None]
         now, with_it = (_misfit(each, self._noise)[0] for each in (off, off + moved / self._noise))
         gains = -np.asarray((with_it - now).sum(axis=1))
         return gains if self._top is None else gains + self._top.gains(nodes, hub)
