@@ -156,8 +156,10 @@ class NoisyLargest:
     def misfit(self, nodes: Floats, hub: int) -> tuple[float, Floats]:
         """Minus the logarithm of the likelihood, and its slope by the logarithm of each of `nodes`."""
         likely = self.likely(nodes, hub)
-        least = -float(np.logaddexp.reduce(likely))
-        chance, few = np.exp(likely + least), np.clip(nodes, _LEAST, _MANY)
+        highest = float(likely.max())
+        chance, few = np.exp(likely - highest), np.clip(nodes, _LEAST, _MANY)
+        total = float(chance.sum())
+        least, chance = -highest - math.log(total), chance / total
         own = np.where(np.arange(1, len(nodes) + 1) > hub, few / np.expm1(few), 0.0)
         return least, (chance.cumsum() - chance) * nodes - chance * own
 
@@ -204,6 +206,8 @@ _WHOLE = 0.3
 _ITERATIONS = 500
 #: The natural logarithm of how much likelier a node off the curve must make the answers.
 _INSISTENCE = 3.0
+#: How many degrees are tried for one such node: more tries wander among likely ones, each a fit, and gain nothing.
+_TRIES = 2
 
 
 def estimate_degrees(
@@ -347,7 +351,7 @@ class _Fitted:
         while True:
             gains = self._gains(z, mass, hub)
             degree = int(np.argmax(gains)) + 1
-            if degree in tried or (not tried and gains[degree - 1] < _INSISTENCE):
+            if degree in tried or len(tried) == _TRIES or (not tried and gains[degree - 1] < _INSISTENCE):
                 break
             tried.append(degree)
             self._mass, self._hub = mass - self._tags[degree - 1], max(hub, degree)
