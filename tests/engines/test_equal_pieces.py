@@ -100,6 +100,7 @@ def test_pairs_are_never_stored_and_parts_add_up(monkeypatch: pytest.MonkeyPatch
         database.evaluate(query.plan, {"edges": edges(False)})
     summed = [sql for sql in ran if "% " in sql and "hash(" in sql]
     assert len(summed) > 2, "the data are to be more than a part"
+    assert all("ORDER BY" in sql for sql in summed), "sums by one node follow one another"
     for part, sql in enumerate(summed):
         assert f"% {len(summed)} = {part})" in sql
     assert all("hash(" in sql for sql in ran if "NOT (" in sql), "pairs are made in parts alone"

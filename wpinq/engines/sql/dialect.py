@@ -42,6 +42,7 @@ STANDARD: dict[str, str] = {
     "negate_weight": "(-{0})",
     "shares": "wpinq_share({0}, {1})",
     "in_part": "TRUE",
+    "in_order": "{0}",
 }
 
 #: What stands for one part of so many in a statement that may be run in parts: all rows. No literal has such quotes.
@@ -98,6 +99,7 @@ _DUCKDB: dict[str, str] = {
     "first_item": "{0}[1]",
     "among": "list_contains({0}, {1})",
     "in_part": f"(hash({{0}}) {ALL_ROWS})",
+    "in_order": "(SELECT * FROM {0} ORDER BY {1})",  # sums by {1} follow one another, and stay in the cache
     # the search for repeats takes the square of the length: not where there are none
     "places": "CASE WHEN list_unique({0}) = len({0}) THEN range(1, len({0}) + 1) "
     "ELSE list_transform({0}, lambda x: list_position({0}, x)) END",

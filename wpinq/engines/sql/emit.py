@@ -147,7 +147,11 @@ class Emitter:
         rename = {alias: f"a{i}" for i, (alias, _) in enumerate(block.tables)}
         rewrite = t.renamed(rename)
         outputs, conditions = [rewrite(term) for term in outputs], t.conjuncts(rewrite(block.condition))
-        tables = ", ".join(f"{table.source} AS {rename[alias]}" for alias, table in block.tables)
+        source = {alias: table.source for alias, table in block.tables}
+        for key in (term.arguments[0] for term in t.conjuncts(block.condition) if term.text == "in_part"):
+            if key.scope:
+                source[key.scope] = self.dialect.write("in_order", source[key.scope], self.dialect.quote(key.text))
+        tables = ", ".join(f"{source[alias]} AS {name}" for alias, name in rename.items())
         shared = self.shared([*outputs, *conditions], set())
         if not shared:
             chosen = self._named(outputs, names, {})

@@ -114,14 +114,14 @@ def split_components(edges: Integers, count: int, rng: Generator) -> Integers:
         return edges
     near = [set(row) for row in import_igraph().Graph(edges.tolist()).get_adjlist()]
     leaves = rng.permutation([a for a, row in enumerate(near) if len(row) == 1]).tolist()
-    missed = 0
+    missed, alone = 0, set(leaves)
     for a in sorted(leaves, key=lambda leaf: len(near[min(near[leaf])])):
         (u,) = near[a]
         if left <= 0 or missed > _MOST_MISSED:
             break
         if len(near[u]) == 1:  # a pair by itself
             continue
-        if (found := _near_leaf(near, a, u)) is None:
+        if (found := _near_leaf(near, alone, a, u)) is None:
             missed += 1
             continue
         b, v = found
@@ -130,7 +130,7 @@ def split_components(edges: Integers, count: int, rng: Generator) -> Integers:
     return _edges_of(near)
 
 
-def _near_leaf(near: list[set[int]], leaf: int, end: int) -> tuple[int, int] | None:
+def _near_leaf(near: list[set[int]], leaves: set[int], leaf: int, end: int) -> tuple[int, int] | None:
     """A leaf near another, and its neighbour, where the neighbours of the two may be joined."""
     seen, layer = {leaf}, {end}
     for _ in range(2 * _STEPS):
@@ -138,8 +138,8 @@ def _near_leaf(near: list[set[int]], leaf: int, end: int) -> tuple[int, int] | N
             break
         seen |= layer
         layer = set[int]().union(*(near[node] for node in layer)) - seen
-        for other in sorted(layer):
-            if len(near[other]) == 1 and _may_join(near, end, min(near[other])):
+        for other in sorted(layer & leaves):
+            if _may_join(near, end, min(near[other])):
                 return other, min(near[other])
     return None
 

@@ -171,8 +171,10 @@ class NoisyLargest:
     def misfit(self, nodes: Floats, hub: int) -> tuple[float, Floats]:
         """Minus the logarithm of the likelihood, and its slope by the logarithm of each of `nodes`."""
         likely = self.likely(nodes, hub)
-        least = -float(np.logaddexp.reduce(likely))
-        chance, few = np.exp(likely + least), np.clip(nodes, _LEAST, _MANY)
+        highest = float(likely.max())
+        chance, few = np.exp(likely - highest), np.clip(nodes, _LEAST, _MANY)
+        total = float(chance.sum())
+        least, chance = -highest - math.log(total), chance / total
         own = np.where(np.arange(1, len(nodes) + 1) > hub, few / np.expm1(few), 0.0)
         return least, (chance.cumsum() - chance) * nodes - chance * own
 
@@ -219,6 +221,8 @@ _WHOLE = 0.3
 _ITERATIONS = 2000
 #: The natural logarithm of how much likelier a node off the curve must make the answers.
 _INSISTENCE = 4.0
+#: How many degrees are tried for one such node, each by a fit.
+_TRIES = 8
 
 
 def estimate_degrees(
@@ -362,7 +366,7 @@ class _Fitted:
         best, degree = (before - _INSISTENCE, 0, z), int(np.argmax(gains)) + 1
         if gains[degree - 1] < _INSISTENCE:  # a curve bent up to the largest hides it
             degree = min(max(round(self._top.number), 1), len(gains)) if self._top is not None and not hub else 0
-        while degree and degree not in tried:
+        while degree and degree not in tried and len(tried) < _TRIES:
             tried.append(degree)
             self._mass, self._hub = mass - self._tags[degree - 1], max(hub, degree)
             z = most_likely(self._negative, z, _ITERATIONS, self._most)

@@ -107,7 +107,7 @@ def graph_structure(edges: Integers, nodes: int | None = None) -> dict[str, floa
 
     The mean path is over the pairs of nodes that a path joins; where a graph has more than about 2,000,000 edges times
     nodes, over the pairs of evenly chosen nodes, 32 or more, with all others. Modularity is that of the communities
-    that the method of Louvain finds (Blondel et al., J. Stat. Mech. 2008), in an order that is the same every time.
+    that the Leiden method finds (Traag et al., Scientific Reports 2019), in an order that is the same every time.
     The largest core is the largest k for which some subgraph has all degrees ≥ k.
 
     Parameters
@@ -143,7 +143,7 @@ def graph_structure(edges: Integers, nodes: int | None = None) -> dict[str, floa
     lengths = np.array(graph.distances(source=starts), dtype=np.float64)
     igraph.set_random_number_generator(random.Random(0))
     try:
-        modularity = float(graph.community_multilevel().modularity)
+        modularity = float(graph.community_leiden("modularity").modularity)
     finally:
         igraph.set_random_number_generator(random)
     return {
