@@ -221,8 +221,8 @@ _WHOLE = 0.3
 _ITERATIONS = 2000
 #: The natural logarithm of how much likelier a node off the curve must make the answers.
 _INSISTENCE = 4.0
-#: How many degrees are tried for one such node, each by a fit.
-_TRIES = 8
+#: How many degrees are tried for one such node: more tries wander among likely ones, each a fit, and gain nothing.
+_TRIES = 3
 
 
 def estimate_degrees(
