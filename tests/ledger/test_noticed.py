@@ -212,6 +212,17 @@ def test_answers_of_another_measurement_or_entry_are_noticed_when_they_are_read(
         ledger.answers("later 0")
 
 
+@pytest.mark.parametrize("tails", ['["00"]', '["0"]', "[]"])
+def test_keys_of_answers_that_an_early_entry_names_are_noticed_when_they_are_read(
+    long: pathlib.Path, tails: str
+) -> None:
+    edited(
+        long, f"""UPDATE entries SET content = replace(content, '"tails":[""]', '"tails":{tails}') WHERE target = 'm'"""
+    )
+    with Ledger(long) as ledger, pytest.raises(LedgerError, match="are not those that were stored"):
+        ledger.answers("m")
+
+
 # the table of the documentation
 
 Attack = Callable[[pathlib.Path], str | None]

@@ -23,7 +23,7 @@ import numpy as np
 
 from wpinq.errors import BudgetExceeded, LedgerError, SourceExhausted
 from wpinq.kernel.ledger.accounts import MARK, Account, Price, Pricing, check_text, find_account, get_account
-from wpinq.kernel.ledger.chain import ANSWERS, DEBIT, START, Head, Transaction, append, tampered
+from wpinq.kernel.ledger.chain import ANSWERS, DEBIT, START, Head, Transaction, append, link, tampered
 from wpinq.noise.epsilon import decimal_epsilon
 
 #: The one refusal that depends on the requests of others: the same for all, without a name or an amount.
@@ -290,18 +290,20 @@ class Stored:
             When the answers of an entry are not those that it stored; this is of no use any more then.
         """
         query = (
-            "SELECT entry, answers, kind, target, content, hash FROM answers JOIN entries ON sequence = entry "
+            "SELECT answers, (SELECT hash FROM entries AS before WHERE before.sequence = entry - 1), entries.hash, "
+            "sequence, time, kind, actor, target, amount, content FROM answers JOIN entries ON sequence = entry "
             "WHERE measurement = ? AND entry > ? ORDER BY entry"
         )
-        for entry, packed, *entry_of, text, chained in transaction.execute(query, (measurement, self.last.sequence)):
-            content = json.loads(text)
-            own = entry_of == [ANSWERS, measurement] and content.get("digest") == digest(packed)
-            found = unpack(packed, content) if own else {}
-            if not own or len(found) != content.get("count") or not found.keys().isdisjoint(self.answers.keys()):
-                raise tampered(name, f"the answers of entry {entry} are not those that were stored")
+        for packed, before, chained, *row in transaction.execute(query, (measurement, self.last.sequence)):
+            # the link comes first: keys stand in the content, which is read only where it is the one that was chained
+            own = link(before or START.hash, (*row,)) == chained and [row[2], row[4]] == [ANSWERS, measurement]
+            content = json.loads(row[-1]) if own else {}
+            found = unpack(packed, content) if content.get("digest") == digest(packed) else {}
+            if len(found) != content.get("count") or not found.keys().isdisjoint(self.answers.keys()):
+                raise tampered(name, f"the answers of entry {row[0]} are not those that were stored")
             self.answers |= found
             self.listings += [json.dumps(content["listing"])] if "listing" in content else []
-            self.last = Head(entry, chained)
+            self.last = Head(row[0], chained)
 
     def add(self, transaction: Transaction, measurement: str, new: NewAnswers, more: dict[str, Any]) -> Sequence[float]:
         """Append those answers that are new, and return the numbers that stand.
@@ -317,13 +319,13 @@ class Stored:
         heads, tails, numbers = new
         kinds = {numbers.dtype.type} if isinstance(numbers, np.ndarray) else {*map(type, numbers)}
         fit = len(numbers) == len(heads) * len(tails) and all(issubclass(kind, float) for kind in kinds)
-        if not fit or set(map(type, heads)) - {bytes} or not np.isfinite(np.asarray(numbers, dtype=float)).all():
+        if not fit or {*map(type, (*heads, *tails))} - {bytes} or not np.isfinite(np.asarray(numbers, float)).all():
             raise LedgerError("answers are finite floats for keys of bytes: nothing was stored")
         if self.answers:
             drawn = dict(zip(map(b"".join, product(heads, tails)), numbers, strict=True))
             numbers = [self.answers.get(key, number) for key, number in drawn.items()]
             new = one_by_one({key: number for key, number in drawn.items() if key not in self.answers})
-        pieces = [*_pieces(*new)] if new[0] or more else []
+        pieces = [*_pieces(*new)] if len(new[2]) or more else []
         for left, (content, packed) in zip(reversed(range(len(pieces))), pieces, strict=True):
             entry = append(transaction, ANSWERS, measurement, 0, content if left else content | more)
             transaction.execute("INSERT INTO answers VALUES (?, ?, ?)", (measurement, entry, packed))
@@ -363,7 +365,6 @@ def unpack(packed: bytes, content: Mapping[str, Any]) -> dict[bytes, float]:
         return dict(zip(map(b"".join, product(heads, tails)), numbers, strict=True))
     found, at = {}, 0
     while at < len(packed):
-        start = at + 8
-        end = start + int.from_bytes(packed[at:start])
-        (found[packed[start:end]],), at = struct.unpack_from(">d", packed, end), end + 8
+        end = at + 8 + int.from_bytes(packed[at : at + 8])
+        (found[packed[at + 8 : end]],), at = struct.unpack_from(">d", packed, end), end + 8
     return found
