@@ -22,10 +22,6 @@ from wpinq.runtime.arrays import Floats, Integers
 
 #: Between knots, in octaves.
 SPACING = 0.5
-#: What SciPy's L-BFGS-B says when it did all iterations it was given.
-_OUT_OF_STEPS = 1
-#: Of the logarithm of a likelihood; a search that gains less by beginning anew has ended.
-_GAIN = 0.01
 
 
 def curve_basis(at: Floats, level: float, slope: float, bend: float) -> Floats:
@@ -62,21 +58,12 @@ def curve_basis(at: Floats, level: float, slope: float, bend: float) -> Floats:
 def most_likely(
     negative: Callable[[Floats], tuple[float, Floats]], start: Floats, iterations: int, most: Floats | None = None
 ) -> Floats:
-    """The point, nowhere above `most`, where a function with a gradient is least, by L-BFGS.
-
-    A search that thinks it has ended begins anew where it stands, as long as that leads lower: one that met a bound
-    from a steep place takes steps too small to tell from an end.
-    """
+    """The point, nowhere above `most`, where a function with a gradient is least, by L-BFGS."""
     from scipy.optimize import Bounds, minimize
 
     options = {"maxiter": iterations, "maxfun": 2 * iterations, "maxcor": 20, "ftol": 1e-9}
     bounds = None if most is None else Bounds(ub=most)
-    point, least = start, np.inf
-    while True:
-        found = minimize(negative, point, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-        if found.status == _OUT_OF_STEPS or not found.fun < least - _GAIN:
-            return np.asarray(found.x)
-        point, least = found.x, found.fun
+    return np.asarray(minimize(negative, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x)
 
 
 def evidence_mean(estimates: Sequence[Floats], evidence: Sequence[float]) -> Floats:
@@ -206,7 +193,8 @@ def above_each(nodes: Floats) -> Floats:
     return np.asarray(nodes[::-1].cumsum()[::-1])
 
 
-_BEND, _ROUGHNESS = 1.0, 0.3
+#: With a roughness of 0.3 the likeliest curve has what a few tags hold at single degrees, beside holes.
+_BEND, _ROUGHNESS = 1.0, 0.03
 #: By which powers of the degree curves may fall, as at the end of a tail, in parts of the highest degree whose mass
 #: stands out; up to how many parts, as beyond they could as well rise; and the standard deviation of the fall there.
 _CUT_OFFS = ((1, 8.0, 20.0), (2, 8.0, 20.0), (8, 1.5, 2.0))
@@ -218,7 +206,8 @@ _LEAST_REACH = 20.0
 _REACH_BEYOND = 5.0
 #: A deviation, as of normal noise, that rounding to whole numbers hides; less makes the optimum hard to find.
 _WHOLE = 0.3
-_ITERATIONS = 2000
+#: Of a search, and how often it begins anew; one that gains less of the logarithm of the likelihood has ended.
+_ITERATIONS, _ROUNDS, _GAIN = 100, 30, 0.01
 #: The natural logarithm of how much likelier a node off the curve must make the answers.
 _INSISTENCE = 4.0
 #: How many degrees are tried for one such node: more tries wander among likely ones, each a fit, and gain nothing.
@@ -233,7 +222,7 @@ def estimate_degrees(
     The number of nodes of degree d is `exp(f(log2 d) − a·d/D − b·(d/D)² − c·(d/D)⁸ + g(d))`. f is a curve whose slope
     changes by about 1 over an octave; a, b and c are the sizes of normal numbers of deviations 20, 20 and 2, D the
     upper limit of the highest tag whose mass stands out of noise, so that tails may end as an exponential or a normal
-    one does, or at once, and not as a power law alone; g is independent for each degree, Cauchy of scale 0.3. Spikes
+    one does, or at once, and not as a power law alone; g is independent for each degree, Cauchy of scale 0.03. Spikes
     and ends that the data insist on are followed; where noise is larger than what is there, the curve tells. (Were they
     of either sign, some noise on the highest tags would raise a hill there.)
 
@@ -348,7 +337,7 @@ class _Fitted:
         start[:2] = np.log(max(float(mass[0]) / limits[1], 1.0)) / 10, -1 / 3
         self._most = np.full(len(start), np.inf)
         self._most[self._bends - len(_CUT_OFFS) : self._bends] = 0.0
-        self._z = most_likely(self._negative, start, _ITERATIONS, self._most)
+        self._z = self._fit(start)
 
     def nodes(self) -> Floats:
         """The numbers of nodes of the curve of degree 1, 2, …."""
@@ -369,7 +358,7 @@ class _Fitted:
         while degree and degree not in tried and len(tried) < _TRIES:
             tried.append(degree)
             self._mass, self._hub = mass - self._tags[degree - 1], max(hub, degree)
-            z = most_likely(self._negative, z, _ITERATIONS, self._most)
+            z = self._fit(z)
             best = min(best, (self._negative(z)[0], degree, z), key=lambda fit: fit[0])
             degree = int(np.argmax(self._gains(z, mass, hub, moving=False))) + 1
         _, degree, self._z = best
@@ -390,6 +379,34 @@ class _Fitted:
         now, with_it = (_misfit(each, self._noise)[0] for each in (off, off + moved / self._noise))
         gains = -np.asarray((with_it - now).sum(axis=1))
         return gains if self._top is None else gains + self._top.gains(nodes, hub)
+
+    def _fit(self, z: Floats, rounds: int = _ROUNDS) -> Floats:
+        """The most likely variables, from a start.
+
+        The few masses know some sums of the many variables far better than the prior does: a search among these goes
+        to and fro in a narrow valley. The curvature of the likelihood and the prior is about that of a diagonal matrix
+        and as many directions as there are masses. So the search is among variables without that curvature, but for
+        the cut-offs, which have a bound. It begins anew with the curvature where it ended, as long as that leads lower.
+        """
+        nodes, bounded = self._nodes(z), np.isfinite(self._most)
+        off = self._off(nodes, self._mass) + _LEAST  # no 0/0
+        changes = self._tags * nodes[:, None] * np.sqrt(_misfit(off, self._noise)[1] / off) / self._noise
+        changes = np.vstack([self._curve.T @ changes, _ROUGHNESS * changes])
+        own = np.where(np.arange(len(z)) < self._bends, 1.0, 2.0)
+        own[bounded] += (changes[bounded] ** 2).sum(axis=1)
+        deviation, changes[bounded] = 1 / np.sqrt(own), 0.0
+        told, much, _ = np.linalg.svd(deviation[:, None] * changes, full_matrices=False)
+
+        def even(y: Floats) -> Floats:
+            return np.asarray(y + told @ ((1 / np.hypot(1, much) - 1) * (told.T @ y)))
+
+        def negative(y: Floats) -> tuple[float, Floats]:
+            least, gradient = self._negative(z + deviation * even(y))
+            return least, even(deviation * gradient)
+
+        y = most_likely(negative, np.zeros(len(z)), _ITERATIONS, (self._most - z) / deviation)
+        gain, z = negative(0 * y)[0] - negative(y)[0], z + deviation * even(y)
+        return self._fit(z, rounds - 1) if rounds > 1 and gain > _GAIN else z
 
     def _nodes(self, z: Floats) -> Floats:
         smooth, rough = z[: self._bends], z[self._bends :]
