@@ -193,8 +193,9 @@ def above_each(nodes: Floats) -> Floats:
     return np.asarray(nodes[::-1].cumsum()[::-1])
 
 
-#: With a roughness of 0.3 the likeliest curve has what a few tags hold at single degrees, beside holes.
-_BEND, _ROUGHNESS = 1.0, 0.03
+#: Roughness is of a degree that has a tag of its own. As much of each degree that shares one, and the likeliest curve
+#: has what a wide tag holds at one of its degrees.
+_BEND, _ROUGHNESS = 1.0, 0.3
 #: By which powers of the degree curves may fall, as at the end of a tail, in parts of the highest degree whose mass
 #: stands out; up to how many parts, as beyond they could as well rise; and the standard deviation of the fall there.
 _CUT_OFFS = ((1, 8.0, 20.0), (2, 8.0, 20.0), (8, 1.5, 2.0))
@@ -222,9 +223,9 @@ def estimate_degrees(
     The number of nodes of degree d is `exp(f(log2 d) − a·d/D − b·(d/D)² − c·(d/D)⁸ + g(d))`. f is a curve whose slope
     changes by about 1 over an octave; a, b and c are the sizes of normal numbers of deviations 20, 20 and 2, D the
     upper limit of the highest tag whose mass stands out of noise, so that tails may end as an exponential or a normal
-    one does, or at once, and not as a power law alone; g is independent for each degree, Cauchy of scale 0.03. Spikes
-    and ends that the data insist on are followed; where noise is larger than what is there, the curve tells. (Were they
-    of either sign, some noise on the highest tags would raise a hill there.)
+    one does, or at once, and not as a power law alone; g is independent for each degree, Cauchy of scale 0.3/√s where
+    s degrees share a tag. Spikes and ends that the data insist on are followed; where noise is larger than what is
+    there, the curve tells. (Were they of either sign, some noise on the highest tags would raise a hill there.)
 
     The k-th degree from above is then `Σ_y min(max(nodes above y − k + 1, 0), 1)`: the degrees keep the mass of the
     curve. Without a noisy largest degree, the largest is nearer to its median the less stands out of noise. Single
@@ -331,6 +332,8 @@ class _Fitted:
         self._curve = np.column_stack([curve, *ends])
         self._tags = tag_weights(limits, largest)[1:]
         self._bends = self._curve.shape[1]
+        shared = np.diff([min(limit, largest) for limit in limits])
+        self._rough = _ROUGHNESS / np.sqrt(np.repeat(shared, shared))
         self.taken_out: list[int] = []
         self._hub = 0
         start = np.zeros(self._bends + largest)
@@ -391,7 +394,7 @@ class _Fitted:
         nodes, bounded = self._nodes(z), np.isfinite(self._most)
         off = self._off(nodes, self._mass) + _LEAST  # no 0/0
         changes = self._tags * nodes[:, None] * np.sqrt(_misfit(off, self._noise)[1] / off) / self._noise
-        changes = np.vstack([self._curve.T @ changes, _ROUGHNESS * changes])
+        changes = np.vstack([self._curve.T @ changes, self._rough[:, None] * changes])
         own = np.where(np.arange(len(z)) < self._bends, 1.0, 2.0)
         own[bounded] += (changes[bounded] ** 2).sum(axis=1)
         deviation, changes[bounded] = 1 / np.sqrt(own), 0.0
@@ -410,7 +413,7 @@ class _Fitted:
 
     def _nodes(self, z: Floats) -> Floats:
         smooth, rough = z[: self._bends], z[self._bends :]
-        return np.asarray(np.exp(np.minimum(self._curve @ smooth + _ROUGHNESS * rough, 30.0)))
+        return np.asarray(np.exp(np.minimum(self._curve @ smooth + self._rough * rough, 30.0)))
 
     def _off(self, nodes: Floats, mass: Floats) -> Floats:
         return np.asarray((nodes @ self._tags - mass) / self._noise)
@@ -425,7 +428,7 @@ class _Fitted:
             by_curve += by_top
         smooth, rough = z[: self._bends], z[self._bends :]
         least = misfit.sum() + top_misfit + 0.5 * smooth @ smooth + np.log1p(rough * rough).sum()
-        by_rough = _ROUGHNESS * by_curve + 2 * rough / (1 + rough * rough)
+        by_rough = self._rough * by_curve + 2 * rough / (1 + rough * rough)
         return float(least), np.concatenate([self._curve.T @ by_curve + smooth, by_rough])
 
 
