@@ -83,9 +83,9 @@ def test_degrees_without_noise_come_back() -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_degrees_with_noise_are_near_also_where_all_are_equal(seed: int) -> None:
-    """Noise of 5 a half count, of 5,000 nodes: a distance of 0.012, six scales of noise, at three fixed seeds."""
+    """Noise of 5 a half count, of 5,000 nodes: a distance of 0.015, seven scales of noise, at three fixed seeds."""
     for degrees in (power_law(5000), np.full(5000, 12)):
-        assert ks(noisy_degrees(degrees, 5.0, seed), degrees) < 0.012
+        assert ks(noisy_degrees(degrees, 5.0, seed), degrees) < 0.015
 
 
 @pytest.mark.long
