@@ -530,7 +530,7 @@ def canonical_bytes_of(values: Sequence[Value], type_: types.Type, before: bytes
     if isinstance(type_, types.TupleOf) and type_.elements and values and None not in values:
         columns = [canonical_bytes_of([*map(itemgetter(i), values)], each) for i, each in enumerate(type_.elements)]
         return list(map(b"".join, zip(repeat(before + _tuple_head(type_)), *columns, strict=False)))
-    different = dict.fromkeys(values)  # in their order: codes side by side in memory are sorted and joined sooner
+    different = dict.fromkeys(values)  # in their order: codes side by side in memory are joined sooner
     if type_ == types.STR and None not in different:
         texts = [value.encode("utf-8") for value in different]
         heads = {size: before + _str_head(size) for size in {*map(len, texts)}}
