@@ -17,6 +17,7 @@ import wpinq as wp
 from tests.support.parameters import for_each
 from wpinq.engines import reference
 from wpinq.errors import PlanError
+from wpinq.graphs.synthesis.common_neighbours import slices_of_graph
 from wpinq.graphs.tags import (
     closed_wedges_by_tag,
     degree_mass_by_tag,
@@ -24,7 +25,6 @@ from wpinq.graphs.tags import (
     half_edges,
     joint_degrees_by_tag,
     pair_slices,
-    slices_of_graph,
     tag_weights,
     wedge_weights,
 )

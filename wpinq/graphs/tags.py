@@ -26,7 +26,7 @@ from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.errors import PlanError
 from wpinq.graphs.recipes import check_edges, ends
-from wpinq.runtime.arrays import Floats, Integers
+from wpinq.runtime.arrays import Floats
 
 # --- limits between tags, and closed forms of their weights -----------------------------------------------------------
 
@@ -322,23 +322,6 @@ def pair_slices(edges: Query, limits: Sequence[float]) -> Query:
     pairs = wedges.where(lambda w: w.a != w.c).select(lambda w: F.record(ends=F.sort((w.a, w.c))))
     slices = pairs.shave(lambda pair: widths).select(lambda piece: piece.index)
     return slices.read_as("weight of pairs with common neighbours between limits key and key + 1")
-
-
-def slices_of_graph(edges: Integers, nodes: int, limits: Sequence[float]) -> Floats:
-    """`pair_slices` of a public simple graph over nodes 0, 1, …, by its closed form.
-
-    Examples
-    --------
-    >>> slices_of_graph(np.array([(0, 1), (1, 2), (2, 3), (0, 3)]), 4, [0, 0.25, 1]).tolist()
-    [0.5, 0.5]
-    """
-    from scipy.sparse import coo_array, triu
-
-    ends = np.concatenate([edges, edges[:, ::-1]]).T
-    held = coo_array((np.ones(len(ends.T)), ends), shape=(nodes, nodes)).tocsr()
-    halved = held * (0.5 / np.maximum(held.sum(axis=1), 1))
-    weights = triu(halved @ held, 1).data
-    return np.array([np.clip(weights - low, 0, high - low).sum() for low, high in pairwise(limits)])
 
 
 def _whole_degree_tags(edges: Query, limits: Sequence[int]) -> Query:

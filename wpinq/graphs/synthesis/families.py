@@ -16,11 +16,11 @@ import numpy as np
 from numpy.random import Generator
 
 from wpinq.graphs.synthesis.blocks import block_graph
+from wpinq.graphs.synthesis.common_neighbours import slices_of_graph
 from wpinq.graphs.synthesis.estimates import DegreeClasses, joint_weights
 from wpinq.graphs.synthesis.geometric import geometric_graph
 from wpinq.graphs.synthesis.method import SeedGraph
 from wpinq.graphs.synthesis.random_graphs import class_mixing, clique_graph, local_clustering
-from wpinq.graphs.tags import slices_of_graph
 from wpinq.runtime.arrays import Floats, Integers
 
 #: What a difference counts of joint degrees, and of closed wedges, which the walk mends by itself.

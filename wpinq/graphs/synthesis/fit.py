@@ -412,6 +412,8 @@ def fit_graph(
     most = found["triangles"].high if "triangles" in found else np.inf
     if local_clustering(np.bincount(edges.ravel()), edges)[0] > most:
         edges = _array(remove_triangles(edges, most, rng, count=True))
+    if estimates.finish is not None and mixing is None and begun[samples.best].places is None:
+        edges = _array(estimates.finish(edges, rng))
     if estimates.components is not None:
         edges = split_components(join_components(edges, estimates.components, rng), estimates.components, rng)
         edges = _array(edges)

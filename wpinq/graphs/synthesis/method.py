@@ -110,6 +110,8 @@ class Estimates:
         How many components the graph is to have.
     clustering : float
         The sum of the clustering of all nodes that the graph is to have at most, where it may have no triangle.
+    finish : callable, optional
+        Swaps edges of a graph without places after the walk, by answers that the walk does not fit.
     direct : callable, optional
         Gives undirected edges their directions, where the graph is directed.
     """
@@ -119,6 +121,7 @@ class Estimates:
     intervals: Intervals = lambda _: {}
     components: int | None = None
     clustering: float = np.inf
+    finish: Callable[[Integers, np.random.Generator], Integers] | None = None
     direct: Callable[[Integers, np.random.Generator], Integers] | None = None
 
 

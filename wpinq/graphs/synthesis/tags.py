@@ -27,6 +27,7 @@ from wpinq.expr.values import Value
 from wpinq.graphs import tags
 from wpinq.graphs.counts import component_count, largest_degree, triangle_count
 from wpinq.graphs.synthesis import estimates, method, uncertainty
+from wpinq.graphs.synthesis.common_neighbours import close_cycles
 from wpinq.graphs.synthesis.families import SeedTargets, likeliest_graph
 from wpinq.graphs.synthesis.method import COMPONENTS, COUNT, LOST, TOP, UNBOUNDED, Bounds, Estimates, Method, answered
 from wpinq.graphs.synthesis.random_graphs import clique_graph, graphical
@@ -336,12 +337,14 @@ class Tagged(Method):
 
         curves = classes, clustering, mixing
         seed: Callable[[Generator], Any] = partial(clique_graph, *curves)
+        finish = None
         if PAIRS in answers:
             pairs = answers[PAIRS]
             _check_version(PAIRS, pairs, partial(tags.pair_slices, limits=_SLICES))
             walked = shares, mixed, joint.scale, wedges, fitted, closed.scale
             seed = partial(likeliest_graph, SeedTargets(*curves, *walked, _SLICES, _values(pairs), pairs.scale))
-        return Estimates(targets, seed, intervals, wanted, float(clustering[classes.degrees].sum()))
+            finish = partial(close_cycles, limits=_SLICES, slices=_values(pairs), scale=pairs.scale)
+        return Estimates(targets, seed, intervals, wanted, float(clustering[classes.degrees].sum()), finish)
 
 
 def count_interval(answers: Answers, key: int) -> uncertainty.Interval:
