@@ -205,6 +205,12 @@ _STANDS_OUT = 5.0
 _LEAST_REACH = 20.0
 #: Scales of its noise that the largest degree is taken to be above its answer, at the most.
 _REACH_BEYOND = 5.0
+#: The curve ends at so many times the highest degree whose mass stands out, unless nodes beyond make the answers
+#: likelier, by this natural logarithm. For a tail of a few nodes costs nothing where noise of the masses hides it, and
+#: follows a largest degree whose noise is large by chance.
+_ENDS, _BEYOND = 2, 1.5
+#: The part of all deviations with which the search begins again: their prior has many optima, most of them too far out.
+_MILDER = 0.3
 #: A deviation, as of normal noise, that rounding to whole numbers hides; less makes the optimum hard to find.
 _WHOLE = 0.3
 #: Of a search, and how often it begins anew; one that gains less of the logarithm of the likelihood has ended.
@@ -225,7 +231,8 @@ def estimate_degrees(
     upper limit of the highest tag whose mass stands out of noise, so that tails may end as an exponential or a normal
     one does, or at once, and not as a power law alone; g is independent for each degree, Cauchy of scale 0.3/√s where
     s degrees share a tag. Spikes and ends that the data insist on are followed; where noise is larger than what is
-    there, the curve tells. (Were they of either sign, some noise on the highest tags would raise a hill there.)
+    there, the curve tells. (Were they of either sign, some noise on the highest tags would raise a hill there.) The
+    curve ends at 2·D, unless nodes beyond make the answers e^1.5 times as likely.
 
     The k-th degree from above is then `Σ_y min(max(nodes above y − k + 1, 0), 1)`: the degrees keep the mass of the
     curve. Without a noisy largest degree, the largest is nearer to its median the less stands out of noise. Single
@@ -340,7 +347,15 @@ class _Fitted:
         start[:2] = np.log(max(float(mass[0]) / limits[1], 1.0)) / 10, -1 / 3
         self._most = np.full(len(start), np.inf)
         self._most[self._bends - len(_CUT_OFFS) : self._bends] = 0.0
+        self._inside = np.ones(largest, dtype=bool)
         self._z = self._fit(start)
+        least, mild = self._negative(self._z)[0], np.where(np.arange(len(start)) < self._bends, 1.0, _MILDER)
+        self._inside = degree <= _ENDS * max(seen, default=largest)
+        ended = min(map(self._fit, (self._z, mild * self._z)), key=lambda z: self._negative(z)[0])
+        if self._negative(ended)[0] < least + _BEYOND:
+            self._z = ended
+        else:
+            self._inside[:] = True
 
     def nodes(self) -> Floats:
         """The numbers of nodes of the curve of degree 1, 2, …."""
@@ -413,7 +428,7 @@ class _Fitted:
 
     def _nodes(self, z: Floats) -> Floats:
         smooth, rough = z[: self._bends], z[self._bends :]
-        return np.asarray(np.exp(np.minimum(self._curve @ smooth + self._rough * rough, 30.0)))
+        return np.asarray(self._inside * np.exp(np.minimum(self._curve @ smooth + self._rough * rough, 30.0)))
 
     def _off(self, nodes: Floats, mass: Floats) -> Floats:
         return np.asarray((nodes @ self._tags - mass) / self._noise)
