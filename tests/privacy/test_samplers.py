@@ -73,11 +73,10 @@ class Replay:
         return int.from_bytes(self(size), "little")
 
     def flip(self, p: Fraction) -> bool:
-        return self.below(p, self.number())
+        return self.below(p, self.number(), WORD)
 
-    def below(self, p: Fraction, first: int) -> bool:
-        """Whether the real number whose digits are the word and those that follow is below p."""
-        number, bits = first, WORD
+    def below(self, p: Fraction, number: int, bits: int) -> bool:
+        """Whether the real number with these first binary digits, and those that follow, is below p."""
         while math.floor(p * 2**bits) == number:
             number, bits = number << WORD | self.number(), bits + WORD
         return bool(number < p * 2**bits)
@@ -116,13 +115,18 @@ def test_a_tie_is_decided_by_the_words_that_follow(ties: int, offset: int, heads
 
 @pytest.mark.parametrize("relative", [Fraction(1), Fraction(5, 3), Fraction(2)])
 def test_every_word_decides_the_digits_of_a_cell_as_their_chance_does(relative: Fraction) -> None:
-    """All 2^16 words beside eight numbers: heads below the chance, tails above it, and further words at it alone."""
+    """All 2^16 words, after five digits 1, beside eight numbers.
+
+    They are heads below the chance and tails above it, and further words are drawn at it alone. Five digits of which
+    one is 0 are below the chance of any number.
+    """
+    assert 32 * chance(Fraction(2) * (2**58 - 1) / 2**64, False) > 31
     law, words = Exponential(1.0), np.arange(2**WORD, dtype="<u2").tobytes()
     law._relative = relative
     for number in (0, 1, 2**30, 2**52 - 1, 2**55, 2**57, 2**58 - 2**20, 2**58 - 1):
         replay = Replay(words + bytes(SIZE))
         kept = law._kept(np.full(2**WORD, number, dtype=np.uint64), replay)
-        exact = chance(relative * number / 2**64, False) * 2**WORD
+        exact = chance(relative * number / 2**64, False) * 2 ** (5 + WORD) - 31 * 2**WORD
         expected = np.arange(2**WORD) < math.floor(exact)
         if exact != math.floor(exact):
             expected[math.floor(exact)] = True  # by a further word of zeros
@@ -139,14 +143,43 @@ def test_the_cuts_of_cells_are_the_words_of_their_chances(scale: float) -> None:
         assert math.floor(cell(power_of_two_from(b), b, i) * 2**32) in (cut, cut + 1)
 
 
+@pytest.mark.parametrize("scale", [1.0, 0.7, math.nextafter(0.5, 1), 10.1])
+def test_the_first_word_tells_a_cell_only_where_all_numbers_that_begin_with_it_are_in_it(scale: float) -> None:
+    """All 2^16 first words, and the two numbers at the ends of what begins with each; few words leave it open."""
+    law, b = Exponential(scale), Fraction(scale)
+    ends = [cell(power_of_two_from(b), b, i) * 2**WORD for i in range(len(law._cuts) + 1)]
+    for first, found in enumerate(law._by_first.tolist()):
+        assert found == -1 or ends[found + 1] <= first < first + 1 <= ends[found]
+    assert np.mean(law._by_first < 0) < 0.02
+
+
+class Given:
+    """Bytes for requests of their sizes, one after another; between them those of a tape. All are kept for a replay."""
+
+    def __init__(self, *given: bytes) -> None:
+        self.left, self.tape, self.written = [*given], Tape(1), b""
+
+    def __call__(self, count: int) -> bytes:
+        drawn = self.left.pop(0) if self.left and len(self.left[0]) == count else self.tape(count)
+        self.written += drawn
+        return drawn
+
+
+def in_two_words(law: Exponential, numbers: list[int]) -> tuple[bytes, bytes]:
+    """The first words of numbers of 32 bits, and the second words of those whose first leaves the cell open."""
+    first = [number >> WORD for number in numbers]
+    second = [number & 2**WORD - 1 for number in numbers if law._by_first[number >> WORD] < 0]
+    return np.array(first, "<u2").tobytes(), np.array(second, "<u2").tobytes()
+
+
 def test_words_next_to_a_cut_are_decided_exactly() -> None:
     law, end = Exponential(2.5), partial(cell, Fraction(4), Fraction(5, 2))
-    words = [math.floor(end(i) * 2**32) + off for i in range(1, 400, 4) for off in (-2, -1, 0, 1, 2, 3)]
-    tape = Tape(1)
-    found = law._cells(len(words), lambda n: np.array(words, "<u4").tobytes() if n == 4 * len(words) else tape(n))
-    replay = Replay(tape.written)
-    assert found.tolist() == [slow_cell(word, end, replay) for word in words]
-    assert len(tape.written) >= SIZE * 100
+    numbers = [math.floor(end(i) * 2**32) + off for i in range(1, 400, 4) for off in (-2, -1, 0, 1, 2, 3)]
+    given = Given(*in_two_words(law, numbers))
+    found = law._cells(len(numbers), given)
+    replay = Replay(given.tape.written)
+    assert found.tolist() == [slow_cell(number, 32, end, replay) for number in numbers]
+    assert len(given.tape.written) >= SIZE * 100
     assert replay.left == b""
 
 
@@ -181,16 +214,19 @@ def power_of_two_from(b: Fraction) -> Fraction:
 
 
 def slow_draws(count: int, c: Fraction, b: Fraction, replay: Replay) -> tuple[list[int], list[Fraction]]:
-    """Signs, and E/c to 64 digits after the point."""
-    cells = [replay.number(4) for _ in range(count)]
-    cells = [slow_cell(word, partial(cell, c, b), replay) for word in cells]
-    drawn, going = [0] * count, list(range(count))
-    while going:
+    """Signs, and E/c to 64 digits after the point; the table of first words says only where a second is drawn."""
+    going = list(range(count))
+    told, end = Exponential(float(b))._by_first, partial(cell, c, b)
+    cells = [(replay.number(), WORD) for _ in range(count)]
+    cells = [(n << WORD | replay.number(), 32) if told[n] < 0 else (n, bits) for n, bits in cells]
+    cells = [slow_cell(number, bits, end, replay) for number, bits in cells]
+    drawn = [replay.number(8) for _ in range(count)]
+    while going := [i for i in going if drawn[i] & 62 == 62]:
+        words = [(i, 31 << WORD | replay.number()) for i in going]
+        chances = ((i, word, chance(c / b * (drawn[i] >> CELL_DIGITS) / 2**64, False)) for i, word in words)
+        going = [i for i, word, p in chances if not replay.below(p, word, 5 + WORD)]
         for i in going:
             drawn[i] = replay.number(8)
-        words = [(i, replay.number()) for i in going]
-        chances = ((i, word, chance(c / b * (drawn[i] >> CELL_DIGITS) / 2**64, False)) for i, word in words)
-        going = [i for i, word, p in chances if not (p == 1 or replay.below(p, word))]
     noise = [Fraction(n, 2**CELL_DIGITS) + Fraction(d >> CELL_DIGITS, 2**64) for n, d in zip(cells, drawn, strict=True)]
     return [-1 if number & 1 else 1 for number in drawn], noise
 
@@ -200,9 +236,9 @@ def cell(c: Fraction, b: Fraction, i: int) -> Fraction:
     return chance(c / b * i / 2**CELL_DIGITS, False)
 
 
-def slow_cell(word: int, end: Callable[[int], Fraction], replay: Replay) -> int:
-    """In how many of the chances the real number is whose digits are the word and those that follow."""
-    known, bits, cells = word, 32, 0
+def slow_cell(known: int, bits: int, end: Callable[[int], Fraction], replay: Replay) -> int:
+    """In how many of the chances the real number with these first digits is, and those that follow."""
+    cells = 0
     while True:
         cut = math.floor(end(cells + 1) * 2**bits)
         if known > cut:
@@ -252,24 +288,22 @@ def test_it_is_bit_for_bit_the_slow_one(scale: float, value: Callable[[random.Ra
 
 
 def test_ties_are_decided_as_in_the_slow_one() -> None:
-    # After the 40 words of the cells and 40 numbers of 8 bytes, words of the flips are put on their thresholds.
-    values, law, plain = [0.3] * 40, Exponential(2.5), Tape(5)
-    law.draw(40, plain)
-    numbers = np.frombuffer(plain.written[160:480], dtype="<u8") >> np.uint64(CELL_DIGITS)
-    forced = {
-        480 + SIZE * i: Coin(law._relative * int(numbers[i]) / 2**64, logistic=False).leading(WORD)
-        for i in range(0, 40, 3)
-    }
-    for i in range(1, 40, 3):  # and words of cells
-        word = law._end(10 * i).leading(32)
-        forced |= {4 * i: word & 2**WORD - 1, 4 * i + SIZE: word >> WORD}
-    shifted = len(forced) // 3 * SIZE  # by what the ties of cells draw
-    tape = Tape(5, {place + shifted * (place >= 160): word for place, word in forced.items()})
-    fast = add_laplace(np.array(values), 2.5, tape).tolist()
-    replay = Replay(tape.written)
+    """Words of cells are put on their cuts, and words of flips on their thresholds."""
+    law, generator = Exponential(2.5), random.Random(5)
+    cells = [law._end(10 * i).leading(32) for i in range(1, 40, 3)]
+    cells += [n for n in (generator.getrandbits(32) for _ in range(100)) if law._by_first[n >> WORD] >= 0][:27]
+    numbers = [generator.getrandbits(64) | 62 if i % 3 == 0 else generator.getrandbits(64) & ~2 for i in range(40)]
+    flips = [Coin(law._relative * (n >> CELL_DIGITS) / 2**64, logistic=False).leading(5 + WORD) for n in numbers[::3]]
+    assert {flip >> WORD for flip in flips} == {31}
+    words = np.array([flip & 2**WORD - 1 for flip in flips], "<u2").tobytes()
+    given = Given(*in_two_words(law, cells), np.array(numbers, "<u8").tobytes(), words)
+    values = [0.3] * 40
+    fast = add_laplace(np.array(values), 2.5, given).tolist()
+    assert not given.left
+    replay = Replay(given.written)
     assert fast == slow(values, 2.5, replay)
     assert replay.left == b""
-    assert len(tape.written) >= 560 + shifted
+    assert len(given.tape.written) >= SIZE * (13 + 14)
 
 
 def test_chunks_are_drawn_independently(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -315,14 +349,11 @@ def test_what_is_sure_is_right(exponent: int, spread: int) -> None:
 
 
 def test_sums_next_to_a_midpoint_are_not_sure() -> None:
-    # The sum with the known digits is at, just below or just above the midpoint of two floats.
-    values, digits = [], []
-    for k in range(200):
-        for off in (-2, -1, 0, 1):
-            values.append(1.0 + k * 2.0**-52)
-            digits.append((1 << 63) + (1 << 11) + off)  # 1/2 + half a unit in the last place of a sum from 1 to 2
-    size = len(values)
-    assert check_rounded(values, 0, [1.0] * size, [0] * size, digits) == 0
+    # The sums with the known digits begin or end at the midpoint of two floats, or end or begin a digit beside it.
+    values, size = [1.0 + k * 2.0**-52 for k in range(200)], 200
+    for off, sure in ((-2, 1), (-1, 0), (0, 0), (1, 1)):
+        digits = (1 << 63) + (1 << 11) + off  # 1/2 + half a unit in the last place of a sum from 1 to 2
+        assert check_rounded(values, 0, [1.0] * size, [0] * size, [digits] * size) == sure
 
 
 def test_what_is_out_of_its_range_is_not_sure() -> None:

@@ -276,11 +276,12 @@ def fetch_many(connection: Any, read_from: str, type_: Type, records: Sequence[V
         on = " AND ".join(f"q.{next(names)} IS NOT DISTINCT FROM k{i}.{name}" for name in arrays) or "TRUE"
         query, place = f"{query} JOIN wanted{i} AS k{i} ON {on}", f"{place} * {size} + k{i}.w"
     columns = ", ".join(f"coalesce(q.{name}, 0.0) AS {name}" for name in weights)
-    found = connection.execute(f"SELECT {place} AS place, {columns} {query}").fetchnumpy()
+    found = connection.execute(f"SELECT CAST({place} AS BIGINT) AS place, {columns} {query}").fetchnumpy()
     for i in range(len(factors)):
         connection.execute(f"DROP TABLE wanted{i}")
     held = np.zeros((len(records) // len(weights), len(weights)))
-    held[found["place"].astype(int)] = np.stack([found[name] for name in weights], axis=1)
+    for column, name in zip(held.T, weights, strict=True):
+        column[found["place"]] = found[name]
     return KeyWeights(records, held.ravel())
 
 

@@ -143,9 +143,10 @@ def exponential_bounds(t: Fraction, bits: int) -> tuple[Fraction, Fraction]:
 #     Pr[digit j after the point is 1] = q^(c/2^j) / (1 + q^(c/2^j)) = 1 / (1 + exp(c / (2^j · b)))
 #
 # and the digits of a cell up to a place are together f, a multiple of what that place is worth, with a chance
-# proportional to `q^(c·f)`. They are drawn uniform, and kept with the chance `exp(-c·f/b)`, or all drawn again. Further
-# ones are flips of exact coins (`Coin`). With a fair sign in front, E is Laplace noise of scale b (`laplace`), and its
-# whole part, `Pr[floor(E) ≥ n] = q^n`, is geometric (`geometric`).
+# proportional to `q^(c·f)`. They are drawn uniform, and kept with the chance `exp(-c·f/b)`, or all drawn again. The
+# word that has them has the first digits of this flip, too. Further digits are flips of exact coins (`Coin`). With a
+# fair sign in front, E is Laplace noise of scale b (`laplace`), and its whole part, `Pr[floor(E) ≥ n] = q^n`, is
+# geometric (`geometric`).
 #
 # Source: Marsaglia, "Random variables with independent binary digits", Annals of Mathematical Statistics 42, 1971.
 
@@ -156,10 +157,13 @@ DIGITS = 64
 CELL_DIGITS = 6
 
 #: Draws at once: their random words fit into the processor's cache.
-AT_ONCE = 2**13
+AT_ONCE = 2**14
 
-#: Bits of the word that tells the cell, and of the numbers by which the ends of cells are found.
-_CELL_WORD, _CUT = 32, 64
+#: Bits of the words that tell the cell, and of the numbers by which the ends of cells are found.
+_CELL_WORD, _CUT = 2 * WORD, 64
+
+#: The digits of a flip in the word of its number, between the sign and digits of E; further ones count where all are 1.
+_FLIP_DIGITS, _FLIP = 5, np.uint64(0b111110)
 
 
 class Exponential:
@@ -182,6 +186,10 @@ class Exponential:
             power = power * step >> _CUT  # r^i, less by at most 2i / 2**64
             cuts.append(power >> _CUT - _CELL_WORD)
         self._cuts = np.array(cuts[:0:-1], dtype=np.uint32)  # from 0 on
+        # the cell by the first word; -1 where a cut is among the numbers that begin with it, or just below them
+        spans = np.diff((self._cuts + 2**WORD - 1) >> WORD, append=2**WORD)
+        self._by_first = np.repeat(np.arange(len(spans), dtype=np.int16)[::-1], spans)
+        self._by_first[self._cuts >> WORD] = self._by_first[(self._cuts + 1) >> WORD] = -1
 
     def _end(self, cell: int) -> Coin:
         """The coin of E in this cell or beyond."""
@@ -189,10 +197,12 @@ class Exponential:
 
     def draw(self, count: int, random: RandomBytes) -> tuple[Floats, Integers, NDArray[np.uint64]]:
         """Independent draws: a fair sign, the whole part of E/c, and its first 64 binary digits."""
-        cells, drawn, left = self._cells(count, random), np.empty(count, dtype=np.uint64), np.arange(count)
+        cells, drawn = self._cells(count, random), np.frombuffer(bytearray(random(8 * count)), dtype="<u8")
+        left = (drawn & _FLIP == _FLIP).nonzero()[0]
         while len(left):
-            drawn[left] = again = np.frombuffer(random(8 * len(left)), dtype="<u8")
-            left = left[~self._kept(again >> np.uint64(CELL_DIGITS), random)]
+            left = left[~self._kept(drawn[left] >> np.uint64(CELL_DIGITS), random)]
+            drawn[left] = np.frombuffer(random(8 * len(left)), dtype="<u8")
+            left = left[drawn[left] & _FLIP == _FLIP]
         digits = cells.astype(np.uint64) << np.uint64(DIGITS - CELL_DIGITS) | drawn >> np.uint64(CELL_DIGITS)
         # a sign by a bit that is no other digit
         return np.where(drawn & np.uint64(1), -1.0, 1.0), cells >> CELL_DIGITS, digits
@@ -202,36 +212,41 @@ class Exponential:
 
         Notes
         -----
-        The floor of `2^32 · r^i` is the cut of i or 1 more. So U, of which a word of 32 bits is drawn, is surely below
-        r^i where the word is below the cut, and surely not where it is above by 2. Else further words are drawn.
+        The floor of `2^32 · r^i` is the cut of i or 1 more. So U, of which 32 digits are drawn, is surely below r^i
+        where their number is below the cut, and surely not where it is above by 2. Else further words are drawn. Most
+        first words of 16 digits decide alone: whatever follows, no cut is at the number or just below it.
         """
-        words = np.frombuffer(random(_CELL_WORD // 8 * count), dtype="<u4")
-        places = np.searchsorted(self._cuts, words, side="right")  # cuts below and at the word
-        cells: Integers = len(self._cuts) - places
-        for i in (words - self._cuts[places - 1] < 2).nonzero()[0]:
+        first = np.frombuffer(random(WORD // 8 * count), dtype="<u2")
+        cells: Integers = self._by_first.take(first).astype(np.int64)
+        near = (cells < 0).nonzero()[0]
+        words = first[near].astype(np.uint32) << WORD | np.frombuffer(random(WORD // 8 * len(near)), dtype="<u2")
+        cells[near] = len(self._cuts) - np.searchsorted(self._cuts, words, side="right")
+        for i in (words - self._cuts[~cells[near]] < 2).nonzero()[0]:
             known, bits = int(words[i]), _CELL_WORD
-            while known <= (end := self._end(int(cells[i]) + 1).leading(bits)):
+            while known <= (end := self._end(int(cells[near[i]]) + 1).leading(bits)):
                 if known < end:
-                    cells[i] += 1
+                    cells[near[i]] += 1
                 else:
                     known, bits = known << WORD | _word(random), bits + WORD
         return cells
 
     def _kept(self, digits: NDArray[np.uint64], random: RandomBytes) -> NDArray[np.bool_]:
-        """Flips of coins of `exp(-t)`, `t = digits · 2^-64 · c/b`: at most 1/32.
+        """Flips of coins of `exp(-t)`, `t = digits · 2^-64 · c/b`, whose first five digits were 1.
 
         Notes
         -----
-        `1 - exp(-t)` is `t - t²/2 + t³/6` less at most t⁴/24, which is less than 1/256 of a word of 16 bits. Roundings
-        of floats are far less. A word that is further than that from the chance decides.
+        t is less than 1/32, and `exp(-t)` more than 31/32: a number is below it if one of its first five digits is 0.
+        Otherwise a word of 16 further digits is drawn, in units of 2^-21. `1 - exp(-t)` is `t - t²/2 + t³/6` less at
+        most t⁴/24, which is less than 1/12 of a unit. Roundings of floats are far less. A word that is 1/8 of a unit
+        from the chance, or further, decides.
         """
         words = np.frombuffer(random(WORD // 8 * len(digits)), dtype="<u2")
         t = digits.astype(np.float64) * (float(self._relative) * 2.0**-DIGITS)
-        over = words - 2.0**WORD * (1 - t * (1 - t / 2 * (1 - t / 3)))  # less than it is, by up to 1/256
-        kept: NDArray[np.bool_] = over <= -1 - 1 / 128
-        for i in (~kept & (over < 1 / 128)).nonzero()[0]:
+        over = words - 2.0**WORD * (1 - 2**_FLIP_DIGITS * t * (1 - t / 2 * (1 - t / 3)))
+        kept: NDArray[np.bool_] = over <= -1 - 1 / 8
+        for i in (~kept & (over < 1 / 8)).nonzero()[0]:
             coin = Coin(self._relative * int(digits[i]) / 2**DIGITS, logistic=False)
-            kept[i] = coin.decide(int(words[i]), WORD, random)
+            kept[i] = coin.decide((2**_FLIP_DIGITS - 1 << WORD) + int(words[i]), _FLIP_DIGITS + WORD, random)
         return kept
 
 

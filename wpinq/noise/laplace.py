@@ -2,9 +2,9 @@
 
 The digits of exponential noise (`exponential`) with a fair sign in front are those of Laplace noise. 64 of them give an
 interval that contains `value + noise`. Rounding to the nearest float is monotone: where both ends round to one float,
-so does the sum, whatever the digits to come. Elsewhere (one value in some 70) further digits are drawn until they do.
-What is returned is thus the nearest float to `value + Laplace(b)`, a function of the output of the Laplace mechanism
-over the reals: a change of the values by x in L1 costs exactly `x / b`, with nothing added for floating point.
+so does the sum, whatever the digits to come. Elsewhere (at most one value in some 100) further digits are drawn until
+they do. What is returned is thus the nearest float to `value + Laplace(b)`, a function of the output of the Laplace
+mechanism over the reals: a change of the values by x in L1 costs exactly `x / b`, with nothing added for floats.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from wpinq.noise.exact_bernoulli import AT_ONCE, DIGITS, Exponential, RandomByte
 from wpinq.runtime.arrays import Floats, Integers
 
 _LOW = 22  # of the digits: the other 42, behind up to 11 bits of the whole part, fill a float exactly
-_MAX_FLOAT = sys.float_info.max
 _ONE = Fraction(1)
 
 
@@ -128,7 +127,7 @@ def add_laplace(values: Floats, scale: float, random: RandomBytes, sides: Floats
     Notes
     -----
     Privacy cost: `‖x − x′‖₁ / scale` between values x and x′, exactly. Time depends a little on the values and the
-    noise, through the values that need more than 64 digits: one in some 70.
+    noise, through the values that need more than 64 digits: at most one in some 100.
 
     Examples
     --------
@@ -142,13 +141,11 @@ def add_laplace(values: Floats, scale: float, random: RandomBytes, sides: Floats
         chunk = values[start : start + AT_ONCE]
         signs, whole, digits = law.draw(len(chunk), random)
         if sides is not None:
-            given = sides[start : start + AT_ONCE]
-            signs = np.where(given == 0, signs, given)
-        sums, sure = _rounded(chunk, law.exponent, signs, whole, digits)
+            signs = np.where(given := sides[start : start + AT_ONCE], given, signs)
+        noisy[start : start + AT_ONCE], sure = _rounded(chunk, law.exponent, signs, whole, digits)
         for i in (~sure).nonzero()[0]:
-            known = (int(whole[i]) << DIGITS) | int(digits[i])
-            sums[i] = _refined(float(chunk[i]), law, int(signs[i]), known, random)
-        noisy[start : start + AT_ONCE] = sums
+            known = int(whole[i]) << DIGITS | int(digits[i])
+            noisy[start + i] = _refined(float(chunk[i]), law, int(signs[i]), known, random)
     return noisy
 
 
@@ -161,29 +158,25 @@ def _rounded(
     -----
     `±c·(whole + digits)` is a + r, both exact floats: a has the whole part and 42 digits, r the other 22. `value + a`
     is s + e exactly (Knuth's two-sum). Write u = 2⁻⁵³, and let w be the float nearest to `e + r`. The sum, with all
-    the digits to come, is s + t for a t within `x = u·|w| + c·2⁻⁶⁴` of w. `margin` is 4x, within a factor of 1 ± 3u.
-    The floats nearest to `w ± margin` are off by at most `u·(|w| + margin)`, less than 2x, so they lie on either side
-    of t. Rounding is monotone: the floats nearest to `s + down` and `s + up` lie on either side of that nearest to
-    s + t, and where they are equal, they are it.
+    the digits to come, is s + t for a t within `x = u·|w| + c·2⁻⁶⁵` of w: r has half of what its last digit is worth
+    on top. `margin` is `4u·|w| + (1 + 2⁻¹⁰)·c·2⁻⁶⁵`, within a factor of 1 ± 3u. The floats nearest to `w ± margin` are
+    off by at most `u·(|w| + margin)`, less than `margin - x`, so they lie on either side of t. Rounding is monotone:
+    the floats nearest to their sums with s lie on either side of that nearest to s + t. Where these are equal, they
+    are it.
 
     Exponents are kept where nothing overflows and where what underflows (or is flushed to 0) is far below the margin.
     """
-    if not -900 <= exponent <= 900:
-        return np.zeros(len(values)), np.zeros(len(values), dtype=np.bool_)
-    c = math.ldexp(1.0, exponent)
-    within = (np.abs(values) <= 2.0**1000) & (whole < 2**10)
-    value = np.where(within, values, 0.0)
-    high = (digits >> np.uint64(_LOW)).astype(np.float64) * 2.0 ** (_LOW - DIGITS)
-    low = (digits & np.uint64(2**_LOW - 1)).astype(np.float64) * 2.0**-DIGITS
-    a = signs * (c * (np.where(within, whole, 0) + high))
-    r = signs * (c * low)
+    c = math.ldexp(1.0, min(max(exponent, -900), 900))
+    within = (np.abs(values) <= 2.0**1000) & (whole < 2**10) & (abs(exponent) <= 900)
+    value, unit = values.clip(-(2.0**1000), 2.0**1000), signs * c
+    a = unit * (np.minimum(whole, 2**10) + (digits >> np.uint64(_LOW)).astype(np.float64) * 2.0 ** (_LOW - DIGITS))
     s = value + a
     back = s - value
     e = (value - (s - back)) + (a - back)
-    w = e + r
-    margin = np.abs(w) * 2.0**-51 + c * 2.0**-62
-    down, up = w - margin, w + margin
-    return s + down, within & (s + down == s + up)
+    w = e + unit * ((digits & np.uint64(2**_LOW - 1)).astype(np.float64) + 0.5) * 2.0**-DIGITS
+    margin = np.abs(w) * 2.0**-51 + c * (2.0**-65 + 2.0**-75)
+    down = s + (w - margin)
+    return down, within & (down == s + (w + margin))
 
 
 def _refined(value: float, law: Exponential, sign: int, known: int, random: RandomBytes) -> float:
@@ -213,4 +206,4 @@ def _nearest(top: int, bottom: int) -> float:
         # + 0.0 turns -0.0 into 0.0: the sign of a zero would depend on the value, not on the noisy sum alone.
         return top / bottom + 0.0
     except OverflowError:
-        return _MAX_FLOAT if top > 0 else -_MAX_FLOAT
+        return sys.float_info.max if top > 0 else -sys.float_info.max

@@ -193,8 +193,8 @@ ENDS = ("upper", "lower")
 #: Into how many cells, a power of two, the means are cut, where an interval ends: between them its bound is a chord.
 _CELLS = 1024
 
-#: The number of groups whose intervals are found at once: their numbers fit into the processor's cache.
-_AT_ONCE = 2**13
+#: The number of groups whose intervals are best found at once: their numbers fit into the processor's cache.
+AT_ONCE = 2**13
 
 
 def average_elements(value: RecordFunction, low: float, high: float, label: Label = part_of) -> UserFunction:
@@ -237,7 +237,7 @@ def mean_of_ends(upper: Floats, lower: Floats) -> Floats:
     """
     first, second = np.maximum(upper, 0.0), np.maximum(lower, 0.0)
     total = first + second
-    return np.where(total > 0, first / np.where(total > 0, total, 1.0), 0.5)
+    return np.where(total > 0, first / np.maximum(total, 5e-324), 0.5)
 
 
 def interval_of_ends(upper: Floats, lower: Floats, scale: float, confidence: float) -> tuple[Floats, Floats]:
@@ -252,25 +252,30 @@ def interval_of_ends(upper: Floats, lower: Floats, scale: float, confidence: flo
     `(1 − p)·U − p·L > q(p)` are an interval: the low end is 0 if 0 is not among them, else where it ends. A chord is
     above a convex function: q is taken as such between nodes, and the interval only grows.
     """
-    return _low_end(upper, lower, scale, confidence), 1.0 - _low_end(lower, upper, scale, confidence)
+    low, high = _low_ends(np.concatenate((upper, lower)), np.tile(upper + lower, 2), scale, confidence).reshape(2, -1)
+    return low, 1.0 - high
 
 
-def _low_end(upper: Floats, lower: Floats, scale: float, confidence: float) -> Floats:
-    """The least share that passes on its upper side, in each group.
+def _low_ends(tops: Floats, falls: Floats, scale: float, confidence: float) -> Floats:
+    """The least share that passes on its upper side, for each weight of an end and that of both.
 
     By Newton's method: a concave function is below the line of each of its chords, whose zero is no less than its own.
     """
     starts, slopes = _chords(confidence) * scale
-    total, found = upper + lower, np.zeros(len(upper))
-    for rows in np.array_split((upper > starts[0]).nonzero()[0], len(upper) // _AT_ONCE + 1):  # where 0 does not pass
-        top, fall, least = upper[rows], total[rows], scale * 2.0**-60  # a line that does not fall has no zero up to 1
-        near, middle = ((top - starts[i]) / np.maximum(fall + slopes[i], least) for i in (_CELLS // 16, _CELLS // 2))
-        cells = (np.clip(np.minimum(near, middle), 0.0, 1.0) * _CELLS).astype(np.int64)
-        while len(rows):
-            zeros = (top - starts[cells]) / np.maximum(fall + slopes[cells], least)
-            found[rows] = shares = np.clip(zeros, 0.0, 1.0)
-            after = (shares * _CELLS).astype(np.int64)
-            rows, top, fall, cells = (each[after < cells] for each in (rows, top, fall, after))
+    found, rows = np.zeros(len(tops)), (tops > starts[0]).nonzero()[0]  # where 0 does not pass
+    top, fall, least = tops.take(rows), falls.take(rows), scale * 2.0**-60  # a line that does not fall has no zero
+
+    def zeros(cells: Any) -> Any:
+        return ((top - starts.take(cells)) / np.maximum(fall + slopes.take(cells), least)).clip(0.0, 1.0)
+
+    cells: Any = _CELLS // 4
+    for _ in range(2):
+        cells = (zeros(cells) * _CELLS).astype(np.int64)
+    while len(rows):
+        found[rows] = shares = zeros(cells)
+        after = (shares * _CELLS).astype(np.int64)
+        left = (after < cells).nonzero()[0]
+        rows, top, fall, cells = (each.take(left) for each in (rows, top, fall, after))
     return found
 
 

@@ -188,7 +188,7 @@ class Sink(ABC):
 
     def answers(self, drawn: Sequence[float], keys: int) -> NDArray[np.float64]:
         """The answers for a number of keys, from the numbers that were drawn for them."""
-        return np.array(drawn) * float(self.factor)
+        return np.multiply(drawn, float(self.factor)) if self.factor != 1 else np.asarray(drawn)
 
     def answer_scale(self, scale: float) -> float:
         """The scale of the noise of answers."""

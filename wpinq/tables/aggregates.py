@@ -523,9 +523,11 @@ class Mean(Clamping):
         return extended(groups.plan, SelectMany, function=function)
 
     def estimates(self, parts: Floats, weights: Answers, confidence: float) -> tuple[Floats, Floats, Floats]:
-        upper, lower = parts
-        shares = mean_of_ends(upper, lower), *interval_of_ends(upper, lower, weights.scale, confidence)
-        mean, low, high = map(self.sink().within, shares)
+        mean, low, high = found = np.empty((3, parts.shape[1]))
+        for start in range(0, parts.shape[1], clamped.AT_ONCE):
+            upper, lower = parts[:, start : start + clamped.AT_ONCE]
+            shares = mean_of_ends(upper, lower), *interval_of_ends(upper, lower, weights.scale, confidence)
+            found[:, start : start + clamped.AT_ONCE] = self.sink().within(np.array(shares))
         return mean, low, high
 
     @property

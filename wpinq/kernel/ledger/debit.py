@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
-from itertools import product
+from itertools import chain, product
 from typing import Any
 
 import numpy as np
@@ -319,7 +319,7 @@ class Stored:
         heads, tails, numbers = new
         kinds = {numbers.dtype.type} if isinstance(numbers, np.ndarray) else {*map(type, numbers)}
         fit = len(numbers) == len(heads) * len(tails) and all(issubclass(kind, float) for kind in kinds)
-        if not fit or {*map(type, (*heads, *tails))} - {bytes} or not np.isfinite(np.asarray(numbers, float)).all():
+        if not fit or {*map(type, chain(heads, tails))} - {bytes} or not np.isfinite(np.asarray(numbers, float)).all():
             raise LedgerError("answers are finite floats for keys of bytes: nothing was stored")
         if self.answers:
             drawn = dict(zip(map(b"".join, product(heads, tails)), numbers, strict=True))
@@ -347,7 +347,7 @@ def _pieces(heads: list[bytes], tails: list[bytes], numbers: Sequence[float]) ->
     table = np.asarray(numbers, dtype=">f8").reshape(-1, len(tails))
     many = max(1, _LARGEST // (4 + int(sizes.max(initial=0)) + 8 * len(tails)))
     for some in (slice(start, start + many) for start in range(0, len(heads) or 1, many)):
-        packed = sizes[some].tobytes() + b"".join(heads[some]) + table[some].tobytes()
+        packed = b"".join((sizes[some].data, *heads[some], table[some].data))
         yield {"count": table[some].size, "digest": digest(packed), "tails": [*map(bytes.hex, tails)]}, packed
 
 
