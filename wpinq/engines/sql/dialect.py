@@ -1,4 +1,4 @@
-"""The SQL dialect: all that changes for another database, beside the texts in `templates.toml`."""
+"""The SQL dialect: all that changes for another database; the texts are in `templates.toml`."""
 
 from __future__ import annotations
 
