@@ -29,7 +29,7 @@ from wpinq.plan.format import plan_from_json, plan_to_json
 from wpinq.plan.node import Node, Planned
 from wpinq.plan.operator import Operator
 from wpinq.plan.properties import plan_properties
-from wpinq.runtime.public import public
+from wpinq.runtime.public import advice, public
 from wpinq.sinks.choose import Choose
 from wpinq.sinks.clamped import ENDS, NoisyAverage, NoisySum, average_elements, check_range, sum_elements
 from wpinq.sinks.count_above import listing_of
@@ -694,18 +694,7 @@ class Query(Planned):
 
 
 #: What to write in place of the methods of frames in other libraries.
-_METHODS = {
-    **dict.fromkeys(("groupby", "groupBy"), 'write by("city", keys=["Oslo", "Bergen"]).agg(n=wp.count(), epsilon=0.1)'),
-    **dict.fromkeys(("merge", "join_on"), 'write join(other, on="city")'),
-    **dict.fromkeys(("mean", "sum", "avg"), 'write agg(x=wp.mean("salary", 0, 100_000), epsilon=0.1), or wp.sum'),
-    **dict.fromkeys(("value_counts", "hist"), 'write by("city", keys=["Oslo"]).agg(n=wp.count(), epsilon=0.1)'),
-    **dict.fromkeys(("assign", "withColumn", "mutate"), 'write with_columns(decade=wp.col("age") // 10)'),
-    **dict.fromkeys(("query", "loc"), 'write where(wp.col("age") > 30)'),
-    **dict.fromkeys(
-        ("collect", "execute", "compute", "show", "head", "to_pandas", "fetch"),
-        "records are never shown; session.release(measurement) gives noisy answers, and explain() shows the plan",
-    ),
-}
+_METHODS: dict[str, str] = advice("queries")
 
 
 def _refuse(text: str) -> Callable[..., NoReturn]:
@@ -715,11 +704,7 @@ def _refuse(text: str) -> Callable[..., NoReturn]:
     return public(refuse)
 
 
-for _python, _text in {
-    "getitem": 'a query has no rows to take: a column is written wp.col("age"), a condition where(wp.col("age") > 30)',
-    "len": "a query has no length: release a count, as in session.release(people.count(epsilon=0.1))",
-    "rshift": 'a query goes on by methods, as in people.by("city", keys=["Oslo"]).agg(n=wp.count(), epsilon=0.1)',
-}.items():  # not in the class: type checkers refuse them by themselves
+for _python, _text in advice("operators").items():  # not in the class: type checkers refuse them by themselves
     setattr(Query, f"__{_python}__", _refuse(_text))
 
 

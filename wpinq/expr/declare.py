@@ -20,7 +20,7 @@ from wpinq.expr.definition import Meaning, TypingRule, WorkRule, define
 from wpinq.expr.nodes import Expr
 from wpinq.expr.trace import REFUSED, Symbol, UserFunction, as_function, lift, trace
 from wpinq.expr.types import ListOf
-from wpinq.runtime.public import public
+from wpinq.runtime.public import advice, public
 
 # Columns by name, for whoever would rather not write a lambda: `wp.col("age") > 30` is `lambda p: p.age > 30`.
 #
@@ -41,25 +41,8 @@ def _operators(*names: str) -> tuple[Callable[..., Column], ...]:
 
 
 #: What to write in place of the methods of columns in other libraries.
-_METHODS = {
-    **dict.fromkeys(("isin", "is_in"), "write (x == a) | (x == b), with x for {}"),
-    **dict.fromkeys(("between", "is_between"), "write (x >= a) & (x <= b), with x for {}"),
-    **dict.fromkeys(("isna", "isnull"), "write F.is_null({})"),
-    **dict.fromkeys(("notna", "notnull", "is_not_null"), "write ~F.is_null({})"),
-    **dict.fromkeys(("fillna", "fill_null"), "write F.where(F.is_null({0}), value, {0})"),
-    **dict.fromkeys(("astype", "cast"), "write F.cast({}, int), or another type"),
-    "round": "write F.floor({} + 0.5)",
-}
-_AGGREGATES = {
-    "count": "count()",
-    "sum": 'sum("salary", 0, 100_000)',
-    "mean": 'mean("salary", 0, 100_000)',
-    "median": 'median("age", range(100))',
-    "quantile": 'quantile("age", 0.9, range(100))',
-    "min": 'quantile("age", 0.01, range(100))',
-    "max": 'quantile("age", 0.99, range(100))',
-    **dict.fromkeys(("n_unique", "nunique"), 'count_distinct("city")'),
-}
+_METHODS: dict[str, str] = advice("columns")
+_AGGREGATES: dict[str, str] = advice("aggregates")
 
 
 @public
@@ -151,9 +134,8 @@ def _refusal(what: str, fix: str) -> Callable[..., NoReturn]:
     return public(refuse)
 
 
-for _names, _said in REFUSED.items():
-    for _python in set(_names.split()) - {"setattr", "delattr", "call", "repr", "reduce", "format", "str"}:
-        setattr(Column, f"__{_python}__", _refusal(*_said))
+for _python in REFUSED.keys() - {"setattr", "delattr", "call", "repr", "reduce", "format", "str"}:
+    setattr(Column, f"__{_python}__", _refusal(*REFUSED[_python]))
 
 
 P = ParamSpec("P")

@@ -21,6 +21,7 @@ from wpinq.errors import ExpressionError, described, warn
 from wpinq.expr import build, catalogue
 from wpinq.expr.nodes import INFIX, NESTING_LIMIT, Call, Constant, Expr, Lambda, Variable, make_lambda, show, walk
 from wpinq.expr.types import INT, STR, TYPE_DEPTH_LIMIT, TupleOf, Type
+from wpinq.runtime.public import advice
 
 # Warnings about the few things that Python does to a symbol without calling it, and about pieces taken backwards.
 #
@@ -171,38 +172,8 @@ for _python, _name in _OPERATORS.items():
 for _name in ("or", "and", "add", "subtract", "multiply", "divide", "floor_divide", "modulo"):
     setattr(Symbol, f"__r{INFIX[_name][2]}__", _reflected(_name))
 
-#: Python's names for what would be done silently with a value -> what a symbol says of it, and the fix.
-REFUSED = {
-    "setattr delattr setitem": ("cannot be changed", "build a record with F.record(...)"),
-    "call": ("is not a function", "the functions of a query are those of F, such as F.lower(text)"),
-    "bool": (
-        "has no truth value while the query is written",
-        "use & | ~ and F.where(condition, a, b), each comparison in parentheses, as in (x > a) & (x < b), and "
-        "(x == a) | (x == b) instead of x in [a, b]",
-    ),
-    "iter": ("cannot be looped over or unpacked", "use [0], [1], … or F.map(list, function)"),
-    "len": ("has no len()", "use F.count(x) or F.length(x)"),
-    "contains": ("cannot be searched with `in`", "use F.contains(text, part), or == on each field"),
-    "hash": ("cannot be hashed", "return it from the lambda instead of keeping it in a set or a dict"),
-    "int index trunc": ("is not a number yet", "use F.cast(x, int)"),
-    "float complex": ("is not a number yet", "use F.cast(x, float), and functions of F instead of math"),
-    "floor ceil": ("is not a number yet", "use F.floor(x), and -F.floor(-x) for the ceiling"),
-    "round": ("cannot be rounded by Python", "use F.floor(x + 0.5) or F.bucket(x, width)"),
-    "pow rpow": ("has no powers", "write x * x: floats are correctly rounded operations only"),
-    "divmod rdivmod": ("has no divmod()", "write x // n and x % n"),
-    "xor rxor lshift rlshift rshift rrshift matmul rmatmul pos": (
-        "has no bits",
-        "for `either but not both` write a != b",
-    ),
-    "array array_ufunc array_function": (
-        "is not an array",
-        "use functions of F, and Python numbers instead of numpy's",
-    ),
-    "str": ("is not text yet", "use F.cast(x, str)"),
-    "format": ("cannot be formatted", "build text with + and F.cast(x, str)"),
-    "repr": ("cannot be shown", "look at the whole query with q.explain()"),
-    "reduce": ("cannot be pickled", "pickle the query"),
-}
+#: What would be done silently with a value, by Python's names -> what a symbol says of it, and the fix.
+REFUSED = advice("symbols")
 
 
 def _refusal(what: str, fix: str) -> Callable[..., NoReturn]:
@@ -212,9 +183,8 @@ def _refusal(what: str, fix: str) -> Callable[..., NoReturn]:
     return refuse
 
 
-for _names, _said in REFUSED.items():
-    for _python in _names.split():
-        setattr(Symbol, f"__{_python}__", _refusal(*_said))
+for _python, _said in REFUSED.items():
+    setattr(Symbol, f"__{_python}__", _refusal(*_said))
 
 
 def _refuse(symbol: Symbol, what: str, fix: str) -> NoReturn:

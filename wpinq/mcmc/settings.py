@@ -170,13 +170,8 @@ class Trace:
         return [(kept - before) / (end - start) if end > start else 0.0 for (before, kept), (start, end) in chunks]
 
     def to_json(self) -> dict[str, Any]:
-        """The trace as plain data."""
+        """The trace as plain data, from which `Trace(**data)` makes it."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
-
-    @staticmethod
-    def from_json(data: Mapping[str, Any]) -> Trace:
-        """The trace that plain data hold."""
-        return Trace(**data)
 
 
 # --- checkpoints ------------------------------------------------------------------------------------------------------
@@ -236,7 +231,7 @@ class Checkpoint:
                 header = json.loads(arrays[_HEADER].tobytes().decode())
                 state = {name.removeprefix(_STATE): arrays[name] for name in arrays.files if name != _HEADER}
             kind = header["format"], header["version"]
-            digest, trace = header["digest"], Trace.from_json(header["trace"])
+            digest, trace = header["digest"], Trace(**header["trace"])
         except Exception:  # a damaged file fails in many ways, in zip, numpy and json
             raise CheckpointError(f"{self.path} is damaged, or no checkpoint: remove it to start again") from None
         if kind != (FORMAT, FORMAT_VERSION):

@@ -11,7 +11,9 @@ import functools
 import importlib
 import inspect
 import sys
+import tomllib
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from types import FunctionType, TracebackType
 from typing import Any, NoReturn, TypeVar
 
@@ -21,31 +23,15 @@ T = TypeVar("T")
 
 _INSIDE = {"wpinq", *sys.stdlib_module_names}
 
-#: The mend where an argument is missing.
-_ARGUMENTS = {
-    "epsilon": "the privacy cost, such as epsilon=0.1",
-    "candidates": "the public values to choose from, such as candidates=range(0, 100)",
-    **dict.fromkeys(("lower", "upper"), "a public range, chosen without the data, such as lower=0, upper=100"),
-    "budget": "the epsilon that all releases may spend together, such as budget=1",
-    "seed": "the integer that its noise follows from, such as seed=1",
-}
+_TABLES = tomllib.loads(Path(__file__).with_name("advice.toml").read_text(encoding="utf-8"))
 
-#: The mend where there is no such argument.
-NO_ARGUMENTS = {
-    "delta": "the guarantee is pure epsilon, which has no delta: leave it out",
-    "epsilon": "an epsilon belongs to each measurement, as in noisy_count(epsilon=0.1), and a budget to protect",
-    "budget": "a budget belongs to data: session.protect(source, data, budget=1)",
-}
 
-#: The calls that are shown by example, not by their parameters.
-_EXAMPLES = {
-    "agg": "agg(rows=wp.count(), epsilon=0.1)",
-    "release": "release(measurement), and of several release([one, other])",
-    "source": 'source("people", city=str, age=int)',
-    "Session": 'Session(), or Session("ledger.db")',
-    "synthesize_graph": 'graphs.synthesize("friends.txt", epsilon=1)',
-    "synthesize_table": 'tables.synthesize(frame, bins={"age": [0, 18, 65]}, categories={"sex": ["f", "m"]})',
-}
+def advice(table: str) -> dict[str, Any]:
+    """The advice in a table of `advice.toml`, by each name."""
+    return {name: text for names, text in _TABLES[table].items() for name in names.split()}
+
+
+_MISSING, NO_ARGUMENTS, _CALLS = map(advice, ("missing", "arguments", "calls"))
 
 
 def public(thing: T) -> T:
@@ -170,7 +156,7 @@ def _misfit(function: Callable[..., Any], given: tuple[Any, ...], named: Mapping
     except TypeError as error:
         reason = str(error)
     names = [name for name in signature.parameters if name not in ("self", "cls")]
-    table = _ARGUMENTS if "missing" in reason else NO_ARGUMENTS
+    table = _MISSING if "missing" in reason else NO_ARGUMENTS
     mends = [f"{mend}." for name, mend in table.items() if f"'{name}'" in reason]
     mends += [f"did you mean `{near}`?" for each in named if each not in names for near in nearest(each, names)]
     name = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
@@ -179,5 +165,5 @@ def _misfit(function: Callable[..., Any], given: tuple[Any, ...], named: Mapping
         + "=..." * (each.kind is each.KEYWORD_ONLY or each.default is not each.empty)
         for each in map(signature.parameters.__getitem__, names)
     ]
-    usage = _EXAMPLES.get(name, f"{name}({', '.join(shown)})")
+    usage = _CALLS.get(name, f"{name}({', '.join(shown)})")
     return f"{name}: {reason}{'; ' if mends else '.'}{''.join(mends[:1])} Write {usage}"

@@ -130,10 +130,6 @@ class Expander:
             return self.constant[step.inputs[0]] and (step.condition is not None or _keeps_all(step))
         return False
 
-    def one_record_a_key(self, step: st.Step) -> bool:
-        """Whether a GroupBy gives one record for each key."""
-        return isinstance(step, st.GroupStep) and self.constant[step.inputs[0]]
-
     def root(self, step: st.JoinStep | st.ExtremeStep) -> tuple[Formula, NamedWords]:
         """The formula of a Join or extreme whose output is passed on, with the writer of its words."""
         left, right = (self._child(below) for below in step.inputs)
@@ -198,7 +194,7 @@ class Expander:
             for formula in formulas:
                 for atom in atoms_of(formula):
                     step = atom.step
-                    if isinstance(step, st.GroupStep) and self.one_record_a_key(step):
+                    if isinstance(step, st.GroupStep) and self.constant[step.inputs[0]]:  # one record for each key
                         cut = len(step.key)
                         if fixed >= set(atom.variables[:cut]):
                             fixed |= set(atom.variables)

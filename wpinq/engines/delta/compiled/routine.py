@@ -106,11 +106,8 @@ Uint32 = Annotated[Any, UINT32]
 Uint64 = Annotated[Any, UINT64]
 Int64s = Annotated[NDArray[np.int64], INT64S]
 Float64s = Annotated[NDArray[np.float64], FLOAT64S]
-Uint32s = Annotated[NDArray[Any], UINT32S]
 Uint64s = Annotated[NDArray[Any], UINT64S]
 Float64Rows = Annotated[NDArray[np.float64], FLOAT64_ROWS]
-Uint32Rows = Annotated[NDArray[Any], UINT32_ROWS]
-Uint64Rows = Annotated[NDArray[Any], UINT64_ROWS]
 
 #: The arrays that routines share, and their types: what a routine takes of them is what its lines name.
 ARRAYS: dict[str, str] = {}

@@ -18,7 +18,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from wpinq.engines.sql.dialect import FLOAT_TEXT, INT_TEXT, STANDARD, Dialect, Unsupported
+from wpinq.engines.sql.dialect import STANDARD, TEXTS, Dialect, Unsupported
 
 _WIDE = "DECIMAL(38,0)"
 _TWO_64 = f"{2**64}BD"
@@ -71,61 +71,8 @@ def _joined(parts: Sequence[str]) -> str:
     return f"({' + '.join(terms)})"
 
 
-_TEMPLATES: dict[str, str] = {
-    "int_add": f"(CAST({{0}} AS {_WIDE}) + CAST({{1}} AS {_WIDE}))",
-    "int_subtract": f"(CAST({{0}} AS {_WIDE}) - CAST({{1}} AS {_WIDE}))",
-    "int_multiply": f"(CAST({{0}} AS {_WIDE}) * CAST({{1}} AS {_WIDE}))",
-    "fit_int": "TRY_CAST({0} AS BIGINT)",
-    "fit_float": "CASE WHEN abs({0}) <= 1.7976931348623157E308D THEN {0} + 0D END",
-    "floor_divide_by": "CASE WHEN {0} >= 0 THEN {0} div {1} ELSE -((-1 - {0}) div {1}) - 1 END",
-    # a decimal quotient is rounded to some digits: exact where the remainder was taken away
-    "floor_divide_128": f"CASE WHEN {{0}} >= 0 THEN CAST(({{0}} - {{0}} % {{1}}) / {{1}} AS {_WIDE}) "
-    f"ELSE -CAST(((-1 - {{0}}) - (-1 - {{0}}) % {{1}}) / {{1}} AS {_WIDE}) - 1 END",
-    "signed_dividend": "CASE WHEN {1} < 0 THEN -CAST({0} AS DECIMAL(20,0)) ELSE CAST({0} AS DECIMAL(20,0)) END",
-    "divisor": "nullif(abs(CAST({0} AS DECIMAL(20,0))), CAST(0 AS DECIMAL(20,0)))",
-    # below 2^63, which Spark would let pass as 2^63 - 1
-    "float_to_int": "CASE WHEN {0} < 9.223372036854775808E18D THEN TRY_CAST({0} AS BIGINT) END",
-    "str_to_int": rf"CASE WHEN {{0}} RLIKE r'\A(?:{INT_TEXT})\z' THEN TRY_CAST({{0}} AS BIGINT) END",
-    "str_to_float": rf"CASE WHEN {{0}} RLIKE r'\A(?:{FLOAT_TEXT})\z' THEN TRY_CAST({{0}} AS DOUBLE) END",
-    "to_text": "CAST({0} AS STRING)",
-    "find": "CAST(instr({0}, {1}) - 1 AS BIGINT)",
-    "text_stop": f"CAST(least(greatest(CAST({{0}} AS {_WIDE}), CAST(0 AS {_WIDE}), "
-    f"CAST({{0}} AS {_WIDE}) + CAST({{1}} AS {_WIDE})), CAST(2147483647 AS {_WIDE})) AS BIGINT)",
-    "text_between": "CASE WHEN ({0} || CAST({3} AS STRING) || CAST({4} AS STRING)) IS NOT NULL "
-    "THEN substring({0}, CAST(least({1}, 2147483646) + 1 AS INT), CAST({2} - {1} AS INT)) END",
-    # a literal pattern: what has a meaning in one is escaped
-    "split": r"CASE WHEN {1} = '' THEN array({0}) WHEN ({0} || {1}) IS NOT NULL "
-    r"THEN split({0}, regexp_replace({1}, r'([\\^$.|?*+()\[\]{{}}])', r'\\$1'), -1) END",
-    "text_length": "CAST(length({0}) AS BIGINT)",
-    "list_length": "CAST(size({0}) AS BIGINT)",
-    "element": "CASE WHEN {1} >= 0 AND {1} < size({0}) THEN get({0}, CAST({1} AS INT)) END",
-    "table_element": "CASE WHEN {1} >= 0 AND {1} < {2} THEN get({0}, CAST({1} AS INT)) END",
-    "range": "CASE WHEN {0} < {1} THEN sequence({0}, {1} - 1L) WHEN {0} >= {1} THEN CAST(array() AS ARRAY<BIGINT>) END",
-    "range_stop": "CASE WHEN {0} IS NOT NULL AND {1} IS NOT NULL "
-    f"THEN CAST(least(CAST({{0}} AS {_WIDE}) + {{2}}, CAST({{1}} AS {_WIDE})) AS BIGINT) END",
-    "map": "transform({0}, {1})",
-    "filter": "filter({0}, {1})",
-    "flatten": "slice(flatten(filter({0}, f -> f IS NOT NULL)), 1, {1})",
-    "sort": "sort_array({0}, TRUE)",
-    "int_list_sum": f"TRY_CAST(aggregate({{0}}, CAST(0 AS {_WIDE}), "
-    f"(a, e) -> CAST(a + coalesce(e, 0L) AS {_WIDE})) AS BIGINT)",
-    "list_min": "array_min({0})",
-    "list_max": "array_max({0})",
-    "first": "slice({0}, 1, {1})",
-    "ceil": "CASE WHEN {0} < 4503599627370496D THEN CAST(ceil({0}) AS DOUBLE) ELSE {0} END",
-    "trunc": "CASE WHEN {0} < 4503599627370496D THEN CAST(floor({0}) AS DOUBLE) ELSE {0} END",
-    "to_grid": _joined(_wide("rint({0})")),
-    "from_grid": _float("{0}"),
-    "sum_of_ints": f"sum(CAST({{0}} AS {_WIDE}))",
-    # nulls would be left out of a list of their own
-    "collect": "collect_list(named_struct('v', {0}))",
-    "collect_all": "flatten(collect_list({0}) OVER p)",
-    "collected": "transform({0}, v -> v.v)",
-    "numbers_below": "CASE WHEN {0} > 0 THEN sequence(0L, {0} - 1L) ELSE CAST(array() AS ARRAY<BIGINT>) END",
-    "first_item": "get({0}, 0)",
-    "among": "array_contains({0}, {1})",
-    "places": "transform({0}, x -> array_position({0}, x))",
-}
+#: The texts in `templates.toml`, and those that are made.
+_TEMPLATES = {**STANDARD, **TEXTS["spark"], "to_grid": _joined(_wide("rint({0})")), "from_grid": _float("{0}")}
 
 
 def type_in_spark(generic: str) -> str:
@@ -201,6 +148,4 @@ class SparkDialect(Dialect):
         return f"from_json('[{', '.join(numbers)}]', '{type_in_spark(type_name)}')"
 
 
-SPARK = SparkDialect(
-    "spark", {**STANDARD, **_TEMPLATES}, "{name} -> {body}", frozenset(("float_list_sum",)), sorts=False
-)
+SPARK = SparkDialect("spark", _TEMPLATES, "{name} -> {body}", frozenset(("float_list_sum",)), sorts=False)
