@@ -77,7 +77,7 @@ STRUCTURE = ("edges", "components", "core", "squares", "diam", "path", "mod", "t
 
 #: More nodes than this are large: the distances are from 400 of them.
 LARGE, SOURCES = 5_000, 400
-#: Errors below it are as good as none, where a cell is called worse than twice the best.
+#: Errors below it are as good as none: a cell that others win by less is even, and none worse than twice the best.
 SMALL = 0.01
 _COMMUNITY_RUNS = 5
 
@@ -309,7 +309,7 @@ def show_cells(given: argparse.Namespace, results: Results) -> None:
     settings = [(n, e) for n, e in settings if any(row["draw"] for row in results.of(graph=n, epsilon=e))]
     if not settings:
         return
-    cells, best, worse, winners = 0, 0, list[str](), defaultdict[str, int](int)
+    cells, best, even, worse, winners = 0, 0, 0, list[str](), defaultdict[str, int](int)
     lines = []
     for question in compared:
         line = [QUESTIONS[question]]
@@ -324,6 +324,7 @@ def show_cells(given: argparse.Namespace, results: Results) -> None:
             else:
                 winners[rival] += 1
                 rival_shown = f"> {bar:.3f} {rival}"
+                even += ours is not None and max(ours, bar) <= SMALL
                 if question != "diam" and (ours is None or max(ours, SMALL) > 2 * max(bar, SMALL)):
                     worse.append(f"{QUESTIONS[question]} of {name} at {epsilon:g}")
                     rival_shown += " !"
@@ -331,7 +332,10 @@ def show_cells(given: argparse.Namespace, results: Results) -> None:
         lines.append(line)
     print("\nOurs beside the best of the others (< best, > worse, ! worse than twice)\n")
     table(["question", *(f"{name} {epsilon:g}" for name, epsilon in settings)], lines)
-    print(f"\n{cells} cells, best in {best} ({best / cells:.0%}); worse than twice in {len(worse)}, diameters aside")
+    print(
+        f"\n{cells} cells, best in {best} ({best / cells:.0%}), even in {even} where both are below {SMALL}:", end=" "
+    )
+    print(f"together {(best + even) / cells:.0%}; worse than twice in {len(worse)}, diameters aside")
     print("; ".join(worse))
     print("best cells: " + ", ".join(f"{who} {count}" for who, count in sorted(winners.items(), key=lambda w: -w[1])))
 
