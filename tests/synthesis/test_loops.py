@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from wpinq.graphs import edges as written
-from wpinq.graphs.synthesis.random_graphs import compiled, local_clustering, swap_away
+from wpinq.graphs.synthesis.random_graphs import local_clustering, swap_away
+from wpinq.runtime.arrays import compiled
 
 
 def test_triangles_and_clustering_are_those_of_networkx() -> None:

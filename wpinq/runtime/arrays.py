@@ -1,7 +1,10 @@
-"""The arrays that numbers come in."""
+"""The arrays that numbers come in, and loops over them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -19,6 +22,16 @@ def numbered(pairs: NDArray[Any]) -> tuple[int, Integers]:
         return int(there.sum()), (np.cumsum(there) - 1)[pairs]
     labels, dense = np.unique(pairs, return_inverse=True)
     return len(labels), dense.reshape(-1, 2)
+
+
+@cache
+def compiled(loop: Callable[..., Any]) -> Callable[..., Any]:
+    """The loop as machine code, kept for later processes; without numba the loop itself."""
+    try:
+        found: Callable[..., Any] = import_module("numba").njit(cache=True)(loop)
+    except (ImportError, RuntimeError):  # the second where there is no folder to keep it in
+        return loop
+    return found
 
 
 def distinct(numbers: Integers) -> Integers:

@@ -452,7 +452,8 @@ def _filled(program: Compiled, texts: Mapping[str, str]) -> Compiled:
     script = Script(Emitter(DUCKDB), ())
     for each in program.statements:
         script.step = each.step
-        names[each.creates] = script.table(fill(each.query), [*map(fill, each.reads)], fill(each.rows), each.in_parts)
+        rows, legs = fill(each.rows), tuple(map(fill, each.legs))
+        names[each.creates] = script.table(fill(each.query), [*map(fill, each.reads)], rows, each.in_parts, legs)
     table, reads = program.table and fill(program.table), tuple(map(fill, program.reads))
     statements, output = tuple(script.statements), fill(program.output)
     template = program.template if all(map(_NUMBERS.search, texts.values())) else ""

@@ -30,6 +30,9 @@ class SqlStatement:
 
     Of sums, `rows` is the part of the query that gives the rows which are added up. With `in_parts`, the table may hold
     what the query gives of each part of its rows: see `dialect.ALL_ROWS`.
+
+    Of numbers `n` of sums `w` of paths, `legs` has a query of the first legs: where they start and end, and what they
+    weigh on the grid; one of the second; and the step of the grid (see `rules.paths`).
     """
 
     step: str
@@ -38,6 +41,7 @@ class SqlStatement:
     reads: tuple[str, ...]
     rows: str = ""
     in_parts: bool = False
+    legs: tuple[str, ...] = ()
 
     @property
     def sql(self) -> str:
@@ -89,7 +93,9 @@ class Script:
                 subject = rewrite.apply(self, subject)
         return subject
 
-    def table(self, query: str, tables: Sequence[str], rows: str = "", in_parts: bool = False) -> str:
+    def table(
+        self, query: str, tables: Sequence[str], rows: str = "", in_parts: bool = False, legs: tuple[str, ...] = ()
+    ) -> str:
         """The name of a table that holds what a query gives; a query is run once, whoever asks.
 
         The name is the digest of the query, and so of all the queries that it comes from, down to the sources: one name
@@ -98,7 +104,7 @@ class Script:
         name = table_name(query)
         if name not in self.made:
             self.made.add(name)
-            self.statements.append(SqlStatement(self.step, query, name, tuple(tables), rows, in_parts))
+            self.statements.append(SqlStatement(self.step, query, name, tuple(tables), rows, in_parts, legs))
         return name
 
     def alias(self) -> str:
@@ -195,15 +201,15 @@ class Script:
         if relation.parts is not None:
             total, (inner, read) = self._sum_of_parts(blocks, relation, relation.parts)
         else:
-            counted = self._counted(blocks)
+            counted = self.counted(blocks)
             if counted is None:
-                added = self._addends(blocks)
+                added = self.addends(blocks)
                 rows = self._side_by_side(added)
                 if rows is not None and rows.place is not None:
                     return self._summed_side_by_side(rows, relation, names)
                 queries, weights = self._rows_to_sum(added)
                 ones = all(held == (t.ONE,) for each in added for _, held in each.parts)
-                counted = self._counted(blocks[:1]) if ones else None
+                counted = self.counted(blocks[:1]) if ones else None
                 total = counted or sums.sum_sql(weights, relation.mass, self.emitter.dialect)
             else:
                 total, queries = counted, [self.rows(block) for block in blocks]
@@ -228,11 +234,12 @@ class Script:
         beside = (summed, values) if value == names[-1] else ()
         return f"SELECT {', '.join([*names, b.WEIGHT])} FROM ({below}) WHERE w <> 0", read, "", beside
 
-    def _counted(self, blocks: list[b.Block], count: str = "count(*)") -> str | None:
+    def counted(self, blocks: Sequence[b.Block], count: str = "count(*)") -> str | None:
         """The sum over equal records from the number of their rows, where that can be told."""
         return self.rewritten(b.Total(blocks[0], blocks[0].output, count=count)).sql if len(blocks) == 1 else None
 
-    def _addends(self, blocks: list[b.Block]) -> list[b.Addends]:
+    def addends(self, blocks: Sequence[b.Block]) -> list[b.Addends]:
+        """The rows of each of some blocks that are added up."""
         return [self.rewritten(b.Addends(((block, (block.weight,)),))) for block in blocks]
 
     def _side_by_side(self, added: list[b.Addends]) -> b.SideBySide | None:
@@ -275,11 +282,11 @@ class Script:
         if relation.parts is not None:
             held = relation.parts.columns
             inner, read = self._parts(relation.parts, relation, held)
-        elif self._counted(blocks) is not None and blocks[0].weight.kind == "literal":
+        elif self.counted(blocks) is not None and blocks[0].weight.kind == "literal":
             held, added = ("n",), {"n": "count(*)"}
             inner, read = self.rows(blocks[0])
         else:
-            queries, weights = self._rows_to_sum(self._addends(blocks), numbers=True)
+            queries, weights = self._rows_to_sum(self.addends(blocks), numbers=True)
             inner, read = together(queries)
             held = ("n", "w", "h") if len(blocks) == 1 else ("h",)
             added["h"] = sums.partial_sum_sql(weights, relation.mass, self.emitter.dialect)
@@ -291,7 +298,7 @@ class Script:
 
     def _sum_of_parts(self, blocks: list[b.Block], relation: b.Relation, parts: b.PartialSums) -> tuple[str, RowsQuery]:
         """The sum over equal records from the partial sums of blocks, as it is over their rows."""
-        counted = self._counted(blocks, "sum(n)")
+        counted = self.counted(blocks, "sum(n)")
         read = [name for name in parts.columns if (name == "h") == (counted is None)]
         total = counted or sums.sum_of_parts_sql("h", relation.mass, self.emitter.dialect)
         return total, self._parts(parts, relation, read)

@@ -1,4 +1,4 @@
-"""Common neighbours after the walk: 4-cycles are closed, as many as the slices of pairs tell.
+"""Common neighbours after the walk: 4-cycles are closed, as many as slices of pairs tell.
 
 A graph with hubs begins from cliques and random edges, and the walk fits its triangles. In many real graphs two nodes
 with a common neighbour have further ones, without being neighbours themselves: so fewer nodes are two steps away, and
@@ -13,8 +13,7 @@ import numpy as np
 from numpy.random import Generator
 
 from wpinq.graphs.synthesis.estimates import DegreeClasses
-from wpinq.graphs.synthesis.random_graphs import compiled
-from wpinq.runtime.arrays import Floats, Integers
+from wpinq.runtime.arrays import Floats, Integers, compiled
 
 #: Swaps that are looked at for each end of an edge, and the most paths of two edges from the four nodes of one.
 _TRIES, _MOST_PATHS = 10, 20_000

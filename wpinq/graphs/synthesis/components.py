@@ -115,32 +115,34 @@ def split_components(edges: Integers, count: int, rng: Generator) -> Integers:
     near = [set(row) for row in import_igraph().Graph(edges.tolist()).get_adjlist()]
     leaves = rng.permutation([a for a, row in enumerate(near) if len(row) == 1]).tolist()
     missed, alone = 0, set(leaves)
+    at = [row & alone for row in near]  # the leaves at each node
     for a in sorted(leaves, key=lambda leaf: len(near[min(near[leaf])])):
         (u,) = near[a]
         if left <= 0 or missed > _MOST_MISSED:
             break
         if len(near[u]) == 1:  # a pair by itself
             continue
-        if (found := _near_leaf(near, alone, a, u)) is None:
+        if (found := _near_leaf(near, at, a, u)) is None:
             missed += 1
             continue
         b, v = found
         near[a], near[b], near[u], near[v] = {b}, {a}, near[u] ^ {a, v}, near[v] ^ {b, u}
+        at[a], at[b], at[u], at[v] = {b}, {a}, at[u] - {a}, at[v] - {b}
         left, missed = left - 1, 0
     return _edges_of(near)
 
 
-def _near_leaf(near: list[set[int]], leaves: set[int], leaf: int, end: int) -> tuple[int, int] | None:
+def _near_leaf(near: list[set[int]], leaves: list[set[int]], leaf: int, end: int) -> tuple[int, int] | None:
     """A leaf near another, and its neighbour, where the neighbours of the two may be joined."""
     seen, layer = {leaf}, {end}
     for _ in range(2 * _STEPS):
-        if len(seen) > _MOST_SEEN:
-            break
         seen |= layer
-        layer = set[int]().union(*(near[node] for node in layer)) - seen
-        for other in sorted(layer & leaves):
+        for other in sorted(set[int]().union(*(leaves[node] for node in layer)) - seen):
             if _may_join(near, end, min(near[other])):
                 return other, min(near[other])
+        if len(seen) > _MOST_SEEN:
+            break
+        layer = set[int]().union(*(near[node] for node in layer)) - seen
     return None
 
 
@@ -219,8 +221,9 @@ class _Joiner:
 
     def _open(self, among: Sequence[int] | Integers, count: int = _TRIES) -> list[int]:
         """Some edges that close no triangle."""
-        tries = {int(among[int(place * len(among))]) for place in self._rng.random(count)} if len(among) else set()
-        return [i for i in sorted(tries) if set.isdisjoint(*map(self._near, self._edges[i].tolist()))]
+        places = self._rng.random(count if len(among) else 0)
+        tries, near = sorted({int(among[int(place * len(among))]) for place in places}), self._near
+        return [i for i, (a, b) in zip(tries, self._edges[tries].tolist(), strict=True) if near(a).isdisjoint(near(b))]
 
     def _exchange(self, part: Integers, others: list[int]) -> bool:
         """Exchange the least node of a part for one with as many of the other edges.

@@ -20,13 +20,12 @@ from wpinq.api.query import Query
 from wpinq.graphs.recipes import check_edges
 from wpinq.graphs.synthesis import estimates, uncertainty
 from wpinq.graphs.synthesis.method import COMPONENTS, COUNT, TOP, Estimates, answered
-from wpinq.graphs.synthesis.random_graphs import compiled
 from wpinq.graphs.synthesis.tags import ANY, CLOSED, EDGES, JOINT, MASS, PAIRS, Tagged, count_interval, degree_limits
 from wpinq.measure.answers import Answers
 from wpinq.measure.measurement import Measurement
 from wpinq.plan.node import Node, topological, upward
 from wpinq.plan.operators import Source
-from wpinq.runtime.arrays import Floats, Integers
+from wpinq.runtime.arrays import Floats, Integers, compiled
 
 #: The name of the method.
 DIRECTED = "directed"

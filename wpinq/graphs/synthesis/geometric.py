@@ -11,8 +11,8 @@ from numpy.random import Generator
 
 from wpinq.graphs.synthesis.estimates import DegreeClasses
 from wpinq.graphs.synthesis.method import SeedGraph
-from wpinq.graphs.synthesis.random_graphs import TRIES, compiled, rising, swap_away
-from wpinq.runtime.arrays import Floats, Integers
+from wpinq.graphs.synthesis.random_graphs import TRIES, rising, swap_away
+from wpinq.runtime.arrays import Floats, Integers, compiled
 
 #: Of each node: how many near ones it may be joined to, in proportion to the largest degree, and at most.
 _NEAR_PER_DEGREE, _NEAR, _MOST_NEAR = 5, 12, 150

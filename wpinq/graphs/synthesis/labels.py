@@ -24,7 +24,7 @@ from wpinq.graphs.recipes import check_edges
 from wpinq.graphs.synthesis.directed import undirected
 from wpinq.graphs.synthesis.method import Bounds, Method, spend
 from wpinq.graphs.synthesis.public_nodes import PublicNodes
-from wpinq.graphs.synthesis.random_graphs import compiled, rising
+from wpinq.graphs.synthesis.random_graphs import rising
 from wpinq.graphs.synthesis.tags import SmoothedTarget
 from wpinq.graphs.tags import half_edges, joint_tags
 from wpinq.mcmc.settings import MOST_STEPS
@@ -32,7 +32,7 @@ from wpinq.measure.answers import Answers
 from wpinq.measure.measurement import Measurement
 from wpinq.noise.epsilon import NANO, parse_epsilon
 from wpinq.noise.epsilon_text import EpsilonLike
-from wpinq.runtime.arrays import Floats, Integers
+from wpinq.runtime.arrays import Floats, Integers, compiled
 
 #: The name of the measurement.
 LABELS = "label_mixing"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache, lru_cache, partial
+from functools import lru_cache, partial
 from importlib import import_module
 from typing import Any
 
@@ -17,7 +17,7 @@ from wpinq.graphs.fitting import degree_sequence_from_ccdf, fit_degree_sequence
 from wpinq.graphs.synthesis.estimates import DegreeClasses, balanced
 from wpinq.graphs.synthesis.method import answered
 from wpinq.measure.answers import Answers
-from wpinq.runtime.arrays import Floats, Integers, distinct
+from wpinq.runtime.arrays import Floats, Integers, compiled, distinct
 
 #: The names of the two measurements that degrees are fitted to.
 CCDF, SEQUENCE = "degree_ccdf", "degree_sequence"
@@ -394,16 +394,6 @@ def rising(edges: Integers) -> tuple[Integers, Integers]:
 
 
 # Loops over public graphs, as machine code where numba is installed.
-
-
-@cache
-def compiled(loop: Callable[..., Any]) -> Callable[..., Any]:
-    """The loop as machine code, kept for later processes; without numba the loop itself."""
-    try:
-        found: Callable[..., Any] = import_module("numba").njit(cache=True)(loop)
-    except (ImportError, RuntimeError):  # the second where there is no folder to keep it in
-        return loop
-    return found
 
 
 def local_clustering(degrees: Integers, edges: Integers) -> tuple[int, Floats]:

@@ -24,6 +24,7 @@ from wpinq.columns.unlinked_file import bytes_of
 from wpinq.engines.contract import OnStep, at_keys
 from wpinq.engines.sql.compile import Compiled, Plan, in_one, written_out
 from wpinq.engines.sql.dialect import ALL_ROWS, DUCKDB
+from wpinq.engines.sql.duckdb.path_sums import count_sums
 from wpinq.engines.sql.engine import Batch, run
 from wpinq.engines.sql.script import RowsToSum, SqlStatement, at_once, table_name
 from wpinq.expr.types import Scalar, Type
@@ -205,6 +206,8 @@ class TableCache:
             return
         reads = [self.source_rows.get(read, read in self.tables and self.tables[read].rows) for read in statement.reads]
         parts, rows = min(1 + max(reads, default=0) // PART_ROWS, MOST_PARTS) if statement.in_parts else 1, 0
+        if parts > 1 and statement.legs and (made := count_sums(self.connection, name, *statement.legs)) is not None:
+            rows, parts = made, 0
         for part in range(parts):
             sql = f"INSERT INTO {name} {statement.query}" if part else statement.sql
             rows += self.connection.execute(sql.replace(ALL_ROWS, f"% {parts} = {part}")).fetchall()[0][0]

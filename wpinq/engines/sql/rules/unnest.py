@@ -23,6 +23,7 @@ from wpinq.engines.sql import blocks as b, sums, terms as t
 from wpinq.engines.sql.blocks import Block, Relation, SqlTable, column_list, derived, output_keys
 from wpinq.engines.sql.dialect import Dialect
 from wpinq.engines.sql.rules.lowering import lower
+from wpinq.engines.sql.rules.paths import legs_of_paths
 from wpinq.engines.sql.script import Script, numbered, share
 from wpinq.expr.nodes import Constant, Lambda
 from wpinq.expr.types import FLOAT, ListOf, TupleOf, Type, Weighted
@@ -223,12 +224,15 @@ def _sums_by_number(
         first = next(t.leaves(t.aligned(blocks[0].output, given.type)), t.TRUE)
         blocks = (b.restricted(blocks[0], t.call("in_part", first)),)
     sql, held = script.grouped(replace(given, blocks=blocks, partial=None))
-    counted = derived(f"SELECT count(*) AS n, w FROM ({sql}) GROUP BY w", [("n", False)], held.reads)
+    legs, reads = legs_of_paths(script, given)
+    query = f"SELECT count(*) AS n, w FROM ({sql}) GROUP BY w"
+    table = script.table(query, [*held.reads, *reads], in_parts=in_parts, legs=legs)
+    counted = SqlTable(table, (("n", False),))
     pieces = _pieces_of_widths(items, before, script, script.scan(counted), ["n"], power)
     piece = script.emitter.term(sums.on_grid([t.column("", b.WEIGHT, False)], output.mass))
     total = script.emitter.dialect.write("int_multiply", "n", piece)
     query = f"SELECT i, sum({total}) AS h FROM {pieces.source} GROUP BY i"
-    return SqlTable(script.table(query, pieces.reads, in_parts=in_parts), (("i", False),))
+    return SqlTable(script.table(query, pieces.reads), (("i", False),))
 
 
 def _pieces_of_one_width(
