@@ -366,7 +366,7 @@ class Query(Planned):
         >>> marginals = wp.simulate(asked, data, seed=1)
         >>> marginals.counts("sex", "age").round(-2)
         array([[300., 600.],
-               [ -0.,  -0.]])
+               [ -0.,   0.]])
         >>> round(marginals.half_width("sex", "age"), 1)
         3.0
         """
@@ -425,7 +425,7 @@ class Query(Planned):
         >>> people = wp.source("people", city=str, age=int)
         >>> grown = people.where(wp.col("age") >= 18).count(epsilon=1)
         >>> wp.simulate(grown, {"people": [("Oslo", 30), ("Bergen", 9)] * 500}, seed=1).value
-        499.2...
+        500.1...
         """
         plan = self._extended(operators.Select, lambda record: "count")
         return ListedMeasurement(plan, NoisyCount(), parse_epsilon(epsilon), ("count",), self.reading)

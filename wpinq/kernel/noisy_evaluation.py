@@ -106,7 +106,7 @@ class NoisyEvaluator:
         self, prepared: PreparedMeasurement, keys: Collection[Value], draw: Callable[[ProtectedOutput], T]
     ) -> T:
         """Give a mechanism the output that was paid for, with one constant error for any failure."""
-        held = self._held(prepared)
+        held = self.held(prepared)
 
         def drawn() -> T:
             with suppress(Exception):
@@ -120,11 +120,8 @@ class NoisyEvaluator:
         data = {protected.source.source: protected.weights for protected in held}
         return ProtectedOutput(self._engine, prepared.measurement.plan, data, self._steps.callback)
 
-    def check_held(self, prepared: PreparedMeasurement) -> None:
-        """Refuse a measurement whose data are no longer those that it was paid for."""
-        self._held(prepared)
-
-    def _held(self, prepared: PreparedMeasurement) -> list[Protected]:
+    def held(self, prepared: PreparedMeasurement) -> list[Protected]:
+        """The data of a measurement; refused where they are no longer those that it was paid for."""
         held = [self._protected[name] for name, _ in prepared.versions if name in self._protected]
         if tuple((protected.source.source, protected.version) for protected in held) != prepared.versions:
             raise SessionError(_CHANGED)

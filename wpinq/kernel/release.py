@@ -159,7 +159,7 @@ class Releaser:
         of others.
         """
         if analyst is not None:
-            self._evaluator.check_held(prepared)
+            self._evaluator.held(prepared)
         return answers
 
     def _ask(self, prepared: PreparedMeasurement, keys: tuple[Value, ...], analyst: str | None) -> Answers:

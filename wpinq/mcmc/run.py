@@ -160,7 +160,7 @@ def sample(
     >>> start = {"people": {"Leeds": 10.0}}
     >>> samples = sample([Target(counts)], ReplaceRecord("people", towns), [start], Settings(steps=2000, chains=2))
     >>> samples.candidate["people"]["York"]
-    7.0
+    8.0
     """
     targets = tuple(targets)
     if not targets:

@@ -28,7 +28,7 @@ def numbered(pairs: NDArray[Any]) -> tuple[int, Integers]:
 def compiled(loop: Callable[..., Any]) -> Callable[..., Any]:
     """The loop as machine code, kept for later processes; without numba the loop itself."""
     try:
-        found: Callable[..., Any] = import_module("numba").njit(cache=True)(loop)
+        found: Callable[..., Any] = import_module("numba").njit(cache=True, nogil=True)(loop)
     except (ImportError, RuntimeError):  # the second where there is no folder to keep it in
         return loop
     return found

@@ -15,10 +15,9 @@ from numpy.random import Generator
 from wpinq.graphs.synthesis.estimates import DegreeClasses
 from wpinq.runtime.arrays import Floats, Integers, compiled
 
-#: Swaps that are looked at for each end of an edge, and the most paths of two edges from the four nodes of one.
-_TRIES, _MOST_PATHS = 10, 20_000
-#: Scales of the noise by which slices may be farther off than at their best before the search ends.
-_PATIENCE = 2.0
+#: Swaps that are looked at for each end of an edge, the most paths of two edges from the four nodes of one, and scales
+#: of the noise by which slices may be farther off than at their best before the search ends.
+_TRIES, _MOST_PATHS, _PATIENCE = 10, 20_000, 2.0
 #: Less than any weight of a pair: what rounding leaves of none.
 _TINY = 1e-12
 
@@ -152,12 +151,11 @@ def _close(
                             if ends[other] == z:
                                 weight[other, ends[own]] = after
         for k in range(4):
+            weight[:, ends[k]] = 0.0
             for m in near[starts[ends[k]] : starts[ends[k] + 1]]:
                 weight[:, m] = 0.0
                 for z in near[starts[m] : starts[m + 1]]:
                     weight[k, z] = 0.0
-        for k in range(4):
-            weight[:, ends[k]] = 0.0
         if fewer <= 0:
             continue
         g = starts[x] + np.argmax(near[starts[x] : starts[x + 1]] == a)

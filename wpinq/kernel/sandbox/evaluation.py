@@ -125,7 +125,7 @@ class SandboxedEvaluator(NoisyEvaluator):
     def _guarded(
         self, prepared: PreparedMeasurement, keys: Collection[Value], draw: Callable[[ProtectedOutput], Any]
     ) -> Any:
-        held = self._held(prepared)
+        held = self.held(prepared)
         cost = admit(prepared, keys, self._limits)
         size = granted_bytes(cost, self._limits)
         process.check_alone(self._engine.rest)
@@ -163,7 +163,7 @@ class SandboxedEvaluator(NoisyEvaluator):
         return bool(measurements) and not self._ledger.suspended().isdisjoint(self._accounts(measurements))
 
     def _accounts(self, measurements: Sequence[PreparedMeasurement]) -> frozenset[str]:
-        held = [protected for prepared in measurements for protected in self._held(prepared)]
+        held = [protected for prepared in measurements for protected in self.held(prepared)]
         return frozenset(protected.source.account.partition(SEPARATOR)[0] for protected in held)
 
 

@@ -8,23 +8,25 @@ from typing import Any
 import numpy as np
 
 from wpinq.columns.records import load
-from wpinq.runtime.arrays import Floats, Integers, compiled, numbered
+from wpinq.runtime.arrays import Integers, compiled, numbered
 
-#: About how many pairs of ends have their sums at a time.
-PAIRS = 2**22
+#: About how many pairs of ends have their sums at a time, and how many paths are added up between signals.
+PAIRS, PATHS = 2**22, 2**27
 
 
 def count_sums(connection: Any, table: str, first: str, second: str, step: str) -> int | None:
     """Make a table of numbers of sums from the legs of paths, and return the number of its rows.
 
     None where there is no numba, or a middle is no integer. No total of `sums` overflows, and the halves of one are
-    added with a carry.
+    added with a carry; DuckDB makes them a float, as it does in the SQL.
     """
     halves = f"CAST(w // {2**64} AS BIGINT) AS high, CAST(w % {2**64} AS UBIGINT) AS low"
-    one = connection.execute(f"SELECT c0, c1, {halves} FROM ({first})").fetchnumpy()
-    two = connection.execute(second).fetchnumpy()
-    if one["c1"].dtype != np.int64 or (add := compiled(_add_paths)) is _add_paths:
+    if (add := compiled(_add_paths)) is _add_paths:
         return None
+    one = connection.execute(f"SELECT c0, c1, {halves} FROM ({first})").fetchnumpy()
+    if one["c1"].dtype != np.int64 or np.ma.is_masked(one["c1"]):
+        return None
+    two = connection.execute(second).fetchnumpy()
     nodes, ends = numbered(np.stack([np.concatenate([one[c], two[c]]) for c in ("c0", "c1")], axis=1))
     (start, middle), seconds = ends[: len(one["c0"])].T, np.sort(ends[len(one["c0"]) :] @ (nodes, 1))
     order, numbers = np.argsort(start, kind="stable"), np.arange(nodes + 1)
@@ -32,25 +34,33 @@ def count_sums(connection: Any, table: str, first: str, second: str, step: str) 
     after = np.searchsorted(seconds, numbers * nodes), seconds % max(nodes, 1)
     paths = np.concatenate([[0], np.cumsum(np.diff(after[0])[legs[1]])])[legs[0]]
     pairs = np.cumsum(np.minimum(np.diff(paths), nodes))  # from each start, at most, and those before
-    blocks = [0, *np.flatnonzero(np.diff(pairs // PAIRS)) + 1, nodes]
-    sums, alone, rows = np.zeros(PAIRS + nodes), np.zeros(len(order), np.int64), 0
+    blocks = [0, *np.flatnonzero(np.diff(pairs // PAIRS + paths[1:] // PATHS)) + 1, nodes]
+    high, low, alone = np.zeros(PAIRS + nodes, np.int64), np.zeros(PAIRS + nodes, np.uint64), np.zeros_like(order)
     held = np.zeros(nodes, np.int64), np.zeros(nodes, np.uint64), *np.full((3, nodes), -1)
+    try:
+        add(0, 0, legs, after, held, high, low, alone)
+    except Exception:  # machine code that cannot be made, read or kept, whatever the data are
+        return None
     connection.execute(f"CREATE TEMP TABLE {table} (n BIGINT, w DOUBLE)")
-    for first_, last in pairwise(blocks):
-        found = np.unique(sums[: add(first_, last, legs, after, held, sums, alone)], return_counts=True)
-        load(connection, table, {"n": found[1], "w": found[0] * float(step)})
-        rows += len(found[0])
-    totals, places = np.unique(legs[3] + legs[2] * 2.0**64, return_inverse=True)
-    load(connection, table, {"n": np.bincount(places, alone).astype(np.int64), "w": totals * float(step)})
-    return rows + len(totals)
+    for begin, end in [*pairwise(blocks), (nodes, nodes)]:  # at the end sums of single paths, by their legs
+        size = add(begin, end, legs, after, held, high, low, alone)
+        sums = {"n": np.ones(size, np.int64), "h": high[:size], "l": low[:size]}
+        connection.execute("CREATE OR REPLACE TEMP TABLE halves (n BIGINT, h HUGEINT, l HUGEINT)")
+        load(connection, "halves", sums if begin < end else {"n": alone, "h": legs[2], "l": legs[3]})
+        total = f"CAST(h * {2**64} + l AS DOUBLE) * {step}"
+        connection.execute(f"INSERT INTO {table} SELECT sum(n), {total} AS total FROM halves GROUP BY total")
+    connection.execute("DROP TABLE halves")
+    return int(connection.execute(f"SELECT count(*) FROM {table}").fetchall()[0][0])
 
 
-def _add_paths(first: int, last: int, legs: Any, after: Any, held: Any, sums: Floats, alone: Integers) -> int:
+def _add_paths(
+    first: int, last: int, legs: Any, after: Any, held: Any, highs: Integers, lows: Any, alone: Integers
+) -> int:
     """Write the sums of several paths between ends, and return how many there are.
 
-    Of ends with one path, the leg of the path is counted. A total becomes a float as DuckDB has it: half by half.
+    Of ends with one path, the leg of the path is counted.
     """
-    (starts, middles, highs, lows), (places, ends), (high, low, marks, via, found) = legs, after, held
+    (starts, middles, upper, lower), (places, ends), (high, low, marks, via, found) = legs, after, held
     size = 0
     for a in range(first, last):
         count = 0
@@ -60,17 +70,17 @@ def _add_paths(first: int, last: int, legs: Any, after: Any, held: Any, sums: Fl
                 if c <= a:
                     break
                 if marks[c] != a:
-                    marks[c], via[c], high[c], low[c] = a, i, highs[i], lows[i]
+                    marks[c], via[c], high[c], low[c] = a, i, upper[i], lower[i]
                     found[count] = c
                     count += 1
                 else:
                     via[c] = -1
-                    low[c] += lows[i]
-                    high[c] += highs[i] + (low[c] < lows[i])  # the carry
+                    low[c] += lower[i]
+                    high[c] += upper[i] + (low[c] < lower[i])  # the carry
         for c in found[:count]:
             if via[c] >= 0:
                 alone[via[c]] += 1
             else:
-                sums[size] = np.float64(low[c]) + np.float64(high[c]) * 18446744073709551616.0
+                highs[size], lows[size] = high[c], low[c]
                 size += 1
     return size

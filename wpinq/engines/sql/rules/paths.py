@@ -5,8 +5,8 @@ row to one of the second, and only paths to a greater end count. What it weighs 
 is looked up there. Where only the numbers of pairs of each weight matter, queries of the two legs say all of it: a loop
 adds up the integers of `sums` at the ends of the paths from one value, and no path is ever a row.
 
-Needs: rows of one block without negative weights, which are summed and not counted, and ends that are integers and
-never null.
+Needs: rows of one block without negative weights, which are summed and not counted, ends that are integers, and no
+null among ends and middles.
 
 Weights: the integers are those of the SQL, and so are their exact sums. All bits are the same.
 """
@@ -18,20 +18,17 @@ from wpinq.engines.sql import blocks as b, sums, terms as t
 from wpinq.engines.sql.script import Script
 from wpinq.expr.types import INT
 
-#: What `SqlStatement.legs` says, and the tables that it reads.
-Legs = tuple[tuple[str, ...], tuple[str, ...]]
 
-
-def legs_of_paths(script: Script, relation: b.Relation) -> Legs:
-    """The queries of the legs, where the rows that a relation adds up are paths; else none."""
-    if not relation.nonnegative or [*leaf_types(relation.type)] != [(INT, False)] * 2 or len(relation.blocks) > 1:
+def legs_of_paths(script: Script, relation: b.Relation) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What `SqlStatement.legs` says, and what it reads, where rows to add up are paths; else nothing."""
+    if relation.unique or not relation.nonnegative or [*leaf_types(relation.type)] != [(INT, False)] * 2:
         return (), ()
     (block, weights), *more = script.addends(relation.blocks)[0].parts
     (start, end), tables, conditions = t.leaves(block.output), dict(block.tables), t.conjuncts(block.condition)
-    links = [term.arguments for term in conditions if b.links(term) and not term.nullable]
+    links = [term.arguments for term in conditions if b.links(term) and not any(a.nullable for a in term.arguments)]
     met = [pair for link in links for pair in (link, link[::-1]) if pair[1].scope == end.scope != pair[0].scope]
     ordered = t.call("less", start, end)
-    if more or not met or ordered not in conditions or script.counted(relation.blocks) is not None:
+    if more or not met or ordered not in conditions or len(relation.blocks) > 1 or script.counted(relation.blocks):
         return (), ()
     middle, own = met[0]
     implied = {ordered, t.call("not", t.call("equal", start, end)), t.call("not", t.call("equal", end, start))}
