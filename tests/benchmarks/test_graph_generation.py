@@ -67,4 +67,4 @@ def test_cells_are_counted_against_the_best(benchmark: Any, tmp_path: Path, caps
     shown = capsys.readouterr().out
     assert "11 cells, best in 7 (64%), even in 1 where both are below 0.01: together 73%" in shown
     assert "; worse than twice in 1, diameters aside\nmean path of ring at 1" in shown
-    assert "best cells: wpinq 8, tmf 3" in shown
+    assert "best cells: wpinq 7, tmf 4" in shown
