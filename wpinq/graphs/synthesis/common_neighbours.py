@@ -15,8 +15,8 @@ from numpy.random import Generator
 from wpinq.graphs.synthesis.estimates import DegreeClasses
 from wpinq.runtime.arrays import Floats, Integers, compiled
 
-#: Swaps that are looked at for each end of an edge, the most paths of two edges from the four nodes of one, and scales
-#: of the noise by which slices may be farther off than at their best before the search ends.
+#: Swaps that are looked at for each end of an edge (one, as long as none is made), the most paths of two edges from the
+#: four nodes of one, and scales of the noise by which slices may be farther off than at best before the search ends.
 _TRIES, _MOST_PATHS, _PATIENCE = 10, 20_000, 2.0
 #: Less than any weight of a pair: what rounding leaves of none.
 _TINY = 1e-12
@@ -113,10 +113,10 @@ def _close(
     owner, paths = np.repeat(np.arange(len(degree)), degree), np.zeros(len(degree), dtype=np.int64)
     for i in range(stubs):
         paths[owner[i]] += degree[near[i]]
-    weight, ends = np.zeros((4, len(degree))), np.zeros(4, dtype=np.int64)
-    places = np.zeros((stubs, 4), dtype=np.int64)
-    done, kept, least = 0, 0, np.sum(np.abs(off))
-    for _ in range(_TRIES * stubs):
+    weight, ends, places = np.zeros((4, len(degree))), np.zeros(4, dtype=np.int64), np.zeros((stubs, 4), dtype=np.int64)
+    tried, last, done, kept, least = 0, 0, 0, 0, np.sum(np.abs(off))
+    while tried < min(_TRIES * stubs, last + stubs):
+        tried += 1
         i = int(rng.random() * stubs)
         b, c = owner[i], near[i]
         a, d = near[starts[b] + int(rng.random() * degree[b])], near[starts[c] + int(rng.random() * degree[c])]
@@ -166,7 +166,7 @@ def _close(
         paths[x] += degree[y] - degree[a]
         paths[d] += degree[a] - degree[y]
         paths[y] += degree[x] - degree[d]
-        off[:], done = moved, done + 1
+        off[:], done, last = moved, done + 1, tried
         if np.sum(np.abs(off)) < least:
             least, kept = np.sum(np.abs(off)), done
         if done == stubs or np.sum(np.abs(off)) > least + patience:
