@@ -20,7 +20,7 @@ from wpinq.expr.types import INT
 
 
 def legs_of_paths(script: Script, relation: b.Relation) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What `SqlStatement.legs` says, and what it reads, where rows to add up are paths; else nothing."""
+    """`SqlStatement.legs`, and the tables they read, where rows to add up are paths; else none."""
     if relation.unique or not relation.nonnegative or [*leaf_types(relation.type)] != [(INT, False)] * 2:
         return (), ()
     (block, weights), *more = script.addends(relation.blocks)[0].parts
