@@ -171,13 +171,13 @@ def test_data_that_are_replaced_in_the_middle_answer_nothing_whoever_asked(
     session: wp.Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session.analyst("bob").release(COUNT)
-    real = noisy_evaluation.NoisyEvaluator.check_held
+    real = noisy_evaluation.NoisyEvaluator.held
 
-    def replaced(self: noisy_evaluation.NoisyEvaluator, order: Any) -> None:
+    def replaced(self: noisy_evaluation.NoisyEvaluator, order: Any) -> Any:
         session.protect(EDGES, ROWS[1:], budget=100, version="2")
-        real(self, order)
+        return real(self, order)
 
-    monkeypatch.setattr(noisy_evaluation.NoisyEvaluator, "check_held", replaced)
+    monkeypatch.setattr(noisy_evaluation.NoisyEvaluator, "held", replaced)
     with pytest.raises(wp.SessionError, match="protected again"):
         session.analyst("alice").release(COUNT)
 
