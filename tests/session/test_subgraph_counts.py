@@ -310,12 +310,13 @@ SPARSE = [*combinations(range(25), 2), *((0, v) for v in range(25, 80)), *((v, v
 CLIQUE = [*combinations(range(120), 2)]
 
 
-@pytest.mark.parametrize(
-    ("edges", "share", "most"), [(SPARSE, "0.2", 1), (CLIQUE, "0.5", 0.995)], ids=["sparse", "clique"]
-)
+@pytest.mark.parametrize(("edges", "share"), [(SPARSE, "0.2"), (CLIQUE, "0.5")], ids=["sparse", "clique"])
 @pytest.mark.parametrize("kind", tenth(COUNTS, 3))
-def test_intervals_cover(kind: str, edges: list[tuple[int, int]], share: str, most: float) -> None:
-    """At 80 %, of 300 draws with fixed seeds; where the noise of the width is small they cover not much more."""
+def test_intervals_cover(kind: str, edges: list[tuple[int, int]], share: str) -> None:
+    """At 80 %, of 300 draws with fixed seeds; where the noise of the width is small they cover not much more.
+
+    Of 4-cliques it is small in neither graph: they cover nearly all.
+    """
     asked = COUNTS[kind][0](ONCE, epsilon=1, interval_share=share)
     sink = asked.sink
     assert isinstance(sink, SubgraphCount)
@@ -327,6 +328,7 @@ def test_intervals_cover(kind: str, edges: list[tuple[int, int]], share: str, mo
         numbers = {"count": float(draw_count(ladder, scale, bytes_of)), sink.width_key: float(width)}
         low, high = sink.value_interval(numbers, scale, 0.8)
         covered += low <= ladder.count <= high
+    most = {"triangles": 0.94, "3-stars": 0.98}.get(kind, 1) if edges is CLIQUE else 1
     assert 0.8 * 300 - 3 * (300 * 0.8 * 0.2) ** 0.5 <= covered <= most * 300
 
 
