@@ -8,8 +8,9 @@ No total overflows: absolute values add up to at most `M · (1 + 2^-20) · 2^(11
 
 The error in norm over all records of an output, for `N` contributions in all, in roundoffs `u = 2^-53` of M. Each
 contribution is moved by at most one grid step: `N · 2^(b-116)`, at most `N · 2^-62` roundoffs. A total is turned into a
-float half by half: the upper 64 bits, at most `2^53`, without an error, the lower with one of at most `2 · 2^11` grid
-steps (over all records `N · 2^-50` roundoffs), and their sum is rounded once, which is one roundoff of the total.
+float half by half at worst: the upper 64 bits, at most `2^53`, without an error, the lower with one of at most
+`2 · 2^11` grid steps (over all records `N · 2^-50` roundoffs), and their sum is rounded once, which is one roundoff of
+the total.
 No machine that runs this engine sees `2^44` rows (at ten million rows a second, three weeks). The whole is within
 `u · M · (1 + 2^-6 + 2^-18)`, and the `SUM_ROUNDING_UNITS` of `plan.arithmetic` leave as much again for what is of
 second order.

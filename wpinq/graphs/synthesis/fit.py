@@ -412,6 +412,7 @@ def fit_graph(
     most = found["triangles"].high if "triangles" in found else np.inf
     if local_clustering(np.bincount(edges.ravel()), edges)[0] > most:
         edges = _array(remove_triangles(edges, most, rng, count=True))
+    # with labels it would move cells of their matrix, and from places it has its large scale
     if estimates.finish is not None and mixing is None and begun[samples.best].places is None:
         edges = _array(estimates.finish(edges, rng))
     if estimates.components is not None:

@@ -10,15 +10,15 @@ import numpy as np
 from wpinq.columns.records import load
 from wpinq.runtime.arrays import Integers, compiled, numbered
 
-#: About how many pairs of ends have their sums at a time, and how many paths are added up between signals.
+#: About how many pairs of ends have their sums at a time, and how many paths are added up before a signal is heard.
 PAIRS, PATHS = 2**22, 2**27
 
 
 def count_sums(connection: Any, table: str, first: str, second: str, step: str) -> int | None:
     """Make a table of numbers of sums from the legs of paths, and return the number of its rows.
 
-    None where there is no numba, or a middle is no integer. No total of `sums` overflows, and the halves of one are
-    added with a carry; DuckDB makes them a float, as it does in the SQL.
+    None where there is no machine code, or a middle is null or no integer. No total of `sums` overflows, and the halves
+    of one are added with a carry; DuckDB makes them a float, as it does in the SQL.
     """
     halves = f"CAST(w // {2**64} AS BIGINT) AS high, CAST(w % {2**64} AS UBIGINT) AS low"
     if (add := compiled(_add_paths)) is _add_paths:
