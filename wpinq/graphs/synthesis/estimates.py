@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 from numpy.random import Generator
@@ -662,6 +663,9 @@ def balanced(mixing: Floats, stubs: Floats, rounds: int = 200) -> Floats:
 #: A number plus noise, and the standard deviation of that, where it is known.
 Known = tuple[float, float] | None
 BENDS, _SLOPE, _ITERATIONS_CLUSTERING = (4.0, 2.0, 1.0, 0.5, 0.25), -0.35, 300
+#: The part of the clustering of random graphs that half of the models have at least. That of measured graphs is hardly
+#: ever less than all of it, but it is computed from a noisy mixing.
+_AT_RANDOM = 0.75
 #: Curves that are drawn, and as many for each by importance, from Student's distribution of so many degrees of freedom.
 _DRAWS, _PROPOSALS, _FREEDOM = 400, 5, 4
 #: As many curves, at least, share the weight of proposals: where fewer would, all weights are nearer to one another.
@@ -670,15 +674,23 @@ _SURE = 1e-12
 
 
 def estimate_clustering(
-    degrees: Integers, weights: Floats, closed: Floats, scale: float, triangles: Known = None, none: float = -math.inf
+    degrees: Integers,
+    weights: Floats,
+    closed: Floats,
+    scale: float,
+    random: Floats | None = None,
+    triangles: Known = None,
+    none: float = -math.inf,
 ) -> Floats:
     """The share of closed wedges at nodes of each degree, from noisy weights.
 
     The logit of the share is a curve over log2 of the degree. At degree 2 it is 0 ± 3, and its slope there is −0.35 ±
     0.5 an octave. For clustering falls with the degree in almost all measured graphs, by a logit of up to −0.7 an
-    octave (Ravasz and Barabási, Phys. Rev. E 2003). The slope changes by 4, 2, 1, 1/2 or 1/4 over an octave. The
-    weights say how likely each of these is (Laplace's approximation of the evidence). The estimate is the median of
-    such curves at each degree. Where noise is as large as what there is to see, the most likely curve follows noise.
+    octave (Ravasz and Barabási, Phys. Rev. E 2003). The slope changes by 4, 2, 1, 1/2 or 1/4 over an octave. As likely
+    as not, such a curve adds to three quarters of the odds in a random graph: where weights tell little, at high
+    degrees, most triangles may be of chance. The weights say how likely each of these models is (Laplace's
+    approximation of the evidence). The estimate is the median of such curves at each degree. Where noise is as large as
+    what there is to see, the most likely curve follows noise.
 
     Parameters
     ----------
@@ -690,6 +702,8 @@ def estimate_clustering(
         Weights of closed wedges by tag, plus noise.
     scale : float
         The scale of the noise.
+    random : array of shape (largest degree + 1,), optional
+        The share in random graphs: see `random_clustering`.
     triangles : (float, float), optional
         The number of triangles plus noise, and the standard deviation of that. It counts as one more weight, to which
         a closed wedge of any degree adds a third.
@@ -710,15 +724,29 @@ def estimate_clustering(
     [0.0, 0.0, 0.0, 0.0, 0.25]
     """
     found = np.zeros(int(degrees.max()) + 1)
-    curves = ClusteringCurves.of(degrees, weights, closed, scale, triangles)
+    curves = ClusteringCurves.of(degrees, weights, closed, scale, random, triangles)
     if len(curves.there) and none + curves.evidence_of_none() < 0:
         found[curves.there] = np.median(curves.drawn(np.random.default_rng(0)), axis=0)
     return found
 
 
+def random_clustering(classes: DegreeClasses, mixing: Floats) -> Floats:
+    """The share of closed wedges at nodes of each degree, in graphs that are random but for their mixing.
+
+    Two neighbours of a node, reached by a stub each, have other stubs. With the mean m of these in each class there
+    are `m_p·m_q·x_pq/(S_p·S_q)` edges between them in the mean, as likely as not none (Poisson).
+    """
+    others = classes.stub_mean(np.arange(classes.degrees.max() + 1.0) - 1)
+    reached = mixing / classes.stubs[:, None]
+    adjacent = -np.expm1(-np.outer(others, others / classes.stubs) * reached)
+    found = np.zeros(int(classes.degrees.max()) + 1)
+    found[classes.degrees] = ((reached @ adjacent) * reached).sum(axis=1)[classes.label]
+    return found
+
+
 @dataclass(frozen=True)
 class ClusteringCurves:
-    """The most likely curve of clustering for each bend, and what it was fitted to.
+    """The most likely curve of clustering for each model, and what it was fitted to.
 
     Attributes
     ----------
@@ -728,10 +756,12 @@ class ClusteringCurves:
         What a share of 1 would add to each number.
     closed, deviation : array of shape (numbers,)
         The noisy numbers, and the standard deviation of their noise.
+    models : sequence of (float, array)
+        A bend (`BENDS`), and the share at each degree that is there by chance.
     shares : sequence of arrays
-        The most likely share of closed wedges at each degree, by bend (`BENDS`).
+        The most likely share of closed wedges at each degree, by model.
     evidence : sequence of float
-        The logarithm of how likely each bend makes the numbers.
+        The logarithm of how likely each model makes the numbers.
     modes : sequence of arrays
         The variables of these shares: see `logistic_share`.
     """
@@ -741,13 +771,19 @@ class ClusteringCurves:
     adds: Floats
     closed: Floats
     deviation: Floats
+    models: list[tuple[float, Floats]]
     shares: list[Floats]
     evidence: list[float]
     modes: list[Floats]
 
     @staticmethod
     def of(
-        degrees: Integers, weights: Floats, closed: Floats, scale: float, triangles: Known = None
+        degrees: Integers,
+        weights: Floats,
+        closed: Floats,
+        scale: float,
+        random: Floats | None = None,
+        triangles: Known = None,
     ) -> ClusteringCurves:
         """The fits, with parameters as for `estimate_clustering`.
 
@@ -761,12 +797,14 @@ class ClusteringCurves:
         if triangles is not None:
             count, off = triangles
             adds, closed, deviation = np.hstack([adds, wedges / 3]), np.append(closed, count), np.append(deviation, off)
-        fits = [fit_curve(np.log2(there), adds, closed, deviation, bend) for bend in BENDS if len(there)]
+        chance = [0.0 * there] + [_AT_RANDOM * each[there] for each in (random,) if each is not None]
+        models = [*product(BENDS, chance)]
+        fits = [fit_curve(np.log2(there), adds, closed, deviation, *model) for model in models if len(there)]
         shares, evidence, modes = [fit[0] for fit in fits], [fit[1] for fit in fits], [fit[2] for fit in fits]
-        return ClusteringCurves(there, nodes[there], adds, closed, deviation, shares, evidence, modes)
+        return ClusteringCurves(there, nodes[there], adds, closed, deviation, models, shares, evidence, modes)
 
     def drawn(self, rng: Generator) -> Floats:
-        """Curves given the numbers, a row each: of each bend as many as it is likely.
+        """Curves given the numbers, a row each: of each model as many as it is likely.
 
         They are drawn by importance: the normal approximation alone has shares at high degrees, of which the numbers
         tell little, that none of them allows.
@@ -774,18 +812,19 @@ class ClusteringCurves:
         return np.vstack([self._drawn(place, n, rng) for place, n in by_likelihood(self.evidence, rng, _DRAWS)])
 
     def _drawn(self, place: int, count: int, rng: Generator) -> Floats:
-        """So many curves of a bend.
+        """So many curves of a model.
 
         Source: sampling by importance, and again by its weights (Rubin, JASA 1987).
         """
-        share, octave = np.clip(self.shares[place], _SURE, 1 - _SURE), np.log2(self.there)
-        basis = clustering_basis(octave, BENDS[place])
-        changes = (self.adds / self.deviation).T @ ((share * (1 - share))[:, None] * basis)
+        (bend, chance), octave = self.models[place], np.log2(self.there)
+        basis = clustering_basis(octave, bend)
+        _, slope = logistic_share(octave, basis @ self.modes[place], chance)
+        changes = (self.adds / self.deviation).T @ (slope[:, None] * basis)
         curvature = np.eye(basis.shape[1]) + changes.T @ changes
         spread = np.sqrt(_FREEDOM / rng.chisquare(_FREEDOM, _PROPOSALS * count))
         off = normal_draws(curvature, len(spread), rng) * spread
         z = self.modes[place][:, None] + off
-        shares = logistic_share(octave, (basis @ z).T)
+        shares, _ = logistic_share(octave, (basis @ z).T, chance)
         misfit, _ = laplace_misfit((shares @ self.adds - self.closed) / self.deviation)
         weight = (_FREEDOM + len(z)) / 2 * np.log1p(np.einsum("ij,ij->j", off, curvature @ off) / _FREEDOM)
         weight -= misfit.sum(axis=1) + 0.5 * (z**2).sum(axis=0)
@@ -801,35 +840,36 @@ class ClusteringCurves:
 
 
 def fit_curve(
-    octave: Floats, adds: Floats, closed: Floats, deviation: Floats, bend: float
+    octave: Floats, adds: Floats, closed: Floats, deviation: Floats, bend: float, chance: Floats
 ) -> tuple[Floats, float, Floats]:
     """The most likely share at each octave, the logarithm of the evidence, and the variables.
 
     The evidence is the likelihood of `closed` by Laplace's approximation. `adds`, of shape (octaves, tags), is the
-    weight that a share of 1 would add to each tag.
+    weight that a share of 1 would add to each tag. `chance` is as for `logistic_share`.
     """
     curve = clustering_basis(octave, bend)
 
-    def at(z: Floats) -> tuple[Floats, Floats]:
-        share = logistic_share(octave, curve @ z)
-        return share, (share @ adds - closed) / deviation
-
     def negative(z: Floats) -> tuple[float, Floats]:
-        share, off = at(z)
-        misfit, slope = laplace_misfit(off)
-        gradient = z + curve.T @ (share * (1 - share) * (adds @ (slope / deviation)))
+        share, by_curve = logistic_share(octave, curve @ z, chance)
+        misfit, slope = laplace_misfit((share @ adds - closed) / deviation)
+        gradient = z + curve.T @ (by_curve * (adds @ (slope / deviation)))
         return float(misfit.sum() + 0.5 * z @ z), gradient
 
     z = most_likely(negative, np.zeros(curve.shape[1]), _ITERATIONS_CLUSTERING)
-    share, _ = at(z)
-    changes = (adds / deviation).T @ ((share * (1 - share))[:, None] * curve)
+    share, by_curve = logistic_share(octave, curve @ z, chance)
+    changes = (adds / deviation).T @ (by_curve[:, None] * curve)
     curvature = np.eye(len(z)) + INFORMATION * changes.T @ changes
     return share, -negative(z)[0] - 0.5 * float(np.linalg.slogdet(curvature)[1]), z
 
 
-def logistic_share(octave: Floats, curve: Floats) -> Floats:
-    """The share of closed wedges whose logit is a curve beside the usual slope."""
-    return np.asarray(1 / (1 + np.exp(-np.clip(_SLOPE * (octave - 1) + curve, -500, 500))))
+def logistic_share(octave: Floats, curve: Floats, chance: Floats) -> tuple[Floats, Floats]:
+    """The share of closed wedges, and its derivative by the curve.
+
+    Its odds are those of a share by chance, and others whose logarithm is the curve beside the usual slope.
+    """
+    own = np.exp(np.clip(_SLOPE * (octave - 1) + curve, -300, 300))
+    odds = chance / (1 - chance) + own
+    return np.asarray(odds / (1 + odds)), np.asarray(own / (1 + odds) ** 2)
 
 
 def clustering_basis(octave: Floats, bend: float) -> Floats:

@@ -307,14 +307,12 @@ class Tagged(Method):
             spread[name] = replace(own, low=min(own.low, float(value)), high=max(own.high, float(value)))
         _check_version(CLOSED, closed, partial(_closed_wedges, limits=coarse))
         wedges = wedge_weights(coarse, largest) * _each(_WEIGHTS, len(closed))
-        clustered = classes.degrees, wedges, _values(closed), closed.scale
         usual, most = (_count(answers.get(COUNT), common) for common in (largest / 2, largest))
         cycles = held.low - spread["nodes"].high + low, held.high - spread["nodes"].low + high
         excess = (degrees * (degrees - 1)).sum() / degrees.sum()
         none = -_CYCLES if excess**3 / 6 <= _FEW else -math.inf
         if cycles[0] <= 0:
             none = math.log(degrees.sum() / (cycles[1] - cycles[0]))
-        clustering = estimates.estimate_clustering(*clustered, usual, none)
         tagged = tag_weights(fine_limits(2 ** (1 + max(int(j) for _, j in joint.keys))), largest, whole=True)
         shares = classes.stub_mean(tagged / np.maximum(np.arange(largest + 1), 1)[:, None])
         weights = np.zeros((shares.shape[1],) * 2)
@@ -322,6 +320,9 @@ class Tagged(Method):
             weights[pair] = weight
         fields = estimates.fit_fields(classes, shares, weights, joint.scale)
         mixing = estimates.estimate_mixing(classes, fields)
+        chance = estimates.random_clustering(classes, mixing)
+        clustered = classes.degrees, wedges, _values(closed), closed.scale, chance
+        clustering = estimates.estimate_clustering(*clustered, usual, none)
         fitted = (clustering[classes.degrees] * classes.degrees * (classes.degrees - 1) / 2) @ wedges[classes.degrees]
         mixed = estimates.joint_weights(mixing, shares)
         targets = [
