@@ -31,6 +31,7 @@ from wpinq.graphs.synthesis.estimates import (
     fit_fields,
     joint_weights,
     laplace_misfit,
+    random_clustering,
     with_edges,
 )
 from wpinq.graphs.synthesis.methods import DEFAULT_METHOD
@@ -652,6 +653,34 @@ def test_clustering_follows_less_of_the_noise_than_the_likeliest_curve_does() ->
         likeliest = evidence_mean(curves.shares, curves.evidence)
         parts = estimate_clustering(degrees, weights, closed, scale)[curves.there] / likeliest
         assert ((least < parts) & (parts < most)).all()
+
+
+def test_clustering_by_chance_is_that_of_a_random_graph() -> None:
+    """Also of one whose degrees mix: a fifth of its nodes are hubs that are seldom linked to others."""
+    rng = np.random.default_rng(1)
+    leaves, hubs = random_graph(np.full(4000, 4), rng), random_graph(np.full(1000, 40), rng)
+    for edges in (random_graph(graphical(power_law(5000) + 1), rng), np.vstack([leaves, hubs + 4000])):
+        classes, edges = classes_of(edges)
+        degrees = classes.degrees
+        found = random_clustering(classes, class_mixing(edges, classes))[degrees] @ (degrees * (degrees - 1) / 6)
+        assert found == pytest.approx(graph_statistics(edges)["triangles"], rel=0.1)
+
+
+def test_triangles_of_chance_are_kept_where_noise_hides_them() -> None:
+    """In the mean of 20 draws; answers that tell of fewer are followed."""
+    degrees, weights, chance = np.sort(power_law(5000) + 3), wedge_weights(coarse_limits(64), 43), np.full(44, 0.03)
+    wedges = degrees * (degrees - 1) / 2
+    closed = (chance[degrees] * wedges) @ weights[degrees]
+
+    def triangles(part: float, scale: float, seed: int, random: np.ndarray | None) -> float:
+        noisy = part * closed + np.random.default_rng(seed).laplace(scale=scale, size=len(closed))
+        found = estimate_clustering(degrees, weights, noisy, scale, random=random)
+        return float(found[degrees] @ wedges / (chance[degrees] @ wedges))
+
+    noise = 0.5 * float(closed.max())
+    without, beside = ([triangles(1.0, noise, seed, random) for seed in range(20)] for random in (None, chance))
+    assert np.mean(np.abs(np.array(beside) - 1)) < 0.7 * np.mean(np.abs(np.array(without) - 1))
+    assert triangles(0.3, noise / 500, 1, chance) == pytest.approx(0.3, rel=0.05)
 
 
 def test_no_triangle_is_the_estimate_where_it_is_likelier() -> None:

@@ -235,8 +235,8 @@ def estimate_degrees(
     there, the curve tells. (Were they of either sign, some noise on the highest tags would raise a hill there.) The
     curve ends at 2·D, unless nodes beyond make the answers e^1.5 times as likely.
 
-    The k-th degree from above is then `Σ_y min(max(nodes above y − k + 1, 0), 1)`: the degrees keep the mass of the
-    curve. Without a noisy largest degree, the largest is nearer to its median the less stands out of noise. Single
+    The nodes of the graph at hand vary around the curve as at random (Poisson), and masses tell how. The k-th degree
+    from above is then `Σ_y min(max(nodes above y − k + 1, 0), 1)`: the degrees keep the mass of these nodes. Without a noisy largest degree, the largest is nearer to its median the less stands out of noise. Single
     nodes far off the curve, hubs, are found first, one by one, as long as each makes the answers e⁴ times as likely.
     A noisy largest degree has a say in both (see `NoisyLargest`), and then the largest is the median of what is left
     of it.
@@ -275,7 +275,7 @@ def estimate_degrees(
     fitted = _Fitted(mass, scale, limits, largest)
     while fitted.take_out_a_node():
         pass
-    above = above_each(fitted.nodes())
+    above = above_each(fitted.counted())
     ranks = np.arange(math.floor(above[0] + 0.5) + 1)
     higher = np.searchsorted(-above, -ranks, side="right")
     held = ranks * higher + np.append(above[::-1].cumsum()[::-1], 0.0)[higher]
@@ -361,6 +361,21 @@ class _Fitted:
     def nodes(self) -> Floats:
         """The numbers of nodes of the curve of degree 1, 2, …."""
         return self._nodes(self._z)
+
+    def counted(self) -> Floats:
+        """The likeliest numbers of nodes of degree 1, 2, …, if the curve is their mean.
+
+        The nodes of one graph are there at random (Poisson): where few are, at high degrees, masses tell more than a
+        smooth curve does.
+        """
+        nodes = self.nodes()
+        deviation = np.sqrt(nodes)
+
+        def negative(z: Floats) -> tuple[float, Floats]:
+            misfit, slope = laplace_misfit(self._off(nodes - deviation * z, self._mass))
+            return float(misfit.sum() + 0.5 * z @ z), z - deviation * (self._tags @ (slope / self._noise))
+
+        return np.asarray(nodes - deviation * most_likely(negative, np.zeros(len(nodes)), _ITERATIONS, deviation))
 
     def take_out_a_node(self) -> bool:
         """Take out the node whose degree the curve misses most, if the answers strongly imply one.
@@ -678,9 +693,9 @@ def estimate_clustering(
     weights: Floats,
     closed: Floats,
     scale: float,
-    random: Floats | None = None,
     triangles: Known = None,
     none: float = -math.inf,
+    random: Floats | None = None,
 ) -> Floats:
     """The share of closed wedges at nodes of each degree, from noisy weights.
 
@@ -702,14 +717,14 @@ def estimate_clustering(
         Weights of closed wedges by tag, plus noise.
     scale : float
         The scale of the noise.
-    random : array of shape (largest degree + 1,), optional
-        The share in random graphs: see `random_clustering`.
     triangles : (float, float), optional
         The number of triangles plus noise, and the standard deviation of that. It counts as one more weight, to which
         a closed wedge of any degree adds a third.
     none : float
         The natural logarithm of the odds of no triangle against a curve, before the weights are seen. No triangle is
         the estimate where it is likelier.
+    random : array of shape (largest degree + 1,), optional
+        The share in random graphs: see `random_clustering`.
 
     Returns
     -------
@@ -724,7 +739,7 @@ def estimate_clustering(
     [0.0, 0.0, 0.0, 0.0, 0.25]
     """
     found = np.zeros(int(degrees.max()) + 1)
-    curves = ClusteringCurves.of(degrees, weights, closed, scale, random, triangles)
+    curves = ClusteringCurves.of(degrees, weights, closed, scale, triangles, random)
     if len(curves.there) and none + curves.evidence_of_none() < 0:
         found[curves.there] = np.median(curves.drawn(np.random.default_rng(0)), axis=0)
     return found
@@ -782,8 +797,8 @@ class ClusteringCurves:
         weights: Floats,
         closed: Floats,
         scale: float,
-        random: Floats | None = None,
         triangles: Known = None,
+        random: Floats | None = None,
     ) -> ClusteringCurves:
         """The fits, with parameters as for `estimate_clustering`.
 
@@ -840,7 +855,7 @@ class ClusteringCurves:
 
 
 def fit_curve(
-    octave: Floats, adds: Floats, closed: Floats, deviation: Floats, bend: float, chance: Floats
+    octave: Floats, adds: Floats, closed: Floats, deviation: Floats, bend: float, chance: Floats | float = 0.0
 ) -> tuple[Floats, float, Floats]:
     """The most likely share at each octave, the logarithm of the evidence, and the variables.
 
@@ -862,7 +877,7 @@ def fit_curve(
     return share, -negative(z)[0] - 0.5 * float(np.linalg.slogdet(curvature)[1]), z
 
 
-def logistic_share(octave: Floats, curve: Floats, chance: Floats) -> tuple[Floats, Floats]:
+def logistic_share(octave: Floats, curve: Floats, chance: Floats | float) -> tuple[Floats, Floats]:
     """The share of closed wedges, and its derivative by the curve.
 
     Its odds are those of a share by chance, and others whose logarithm is the curve beside the usual slope.

@@ -321,8 +321,8 @@ class Tagged(Method):
         fields = estimates.fit_fields(classes, shares, weights, joint.scale)
         mixing = estimates.estimate_mixing(classes, fields)
         chance = estimates.random_clustering(classes, mixing)
-        clustered = classes.degrees, wedges, _values(closed), closed.scale, chance
-        clustering = estimates.estimate_clustering(*clustered, usual, none)
+        clustered = classes.degrees, wedges, _values(closed), closed.scale
+        clustering = estimates.estimate_clustering(*clustered, usual, none, chance)
         fitted = (clustering[classes.degrees] * classes.degrees * (classes.degrees - 1) / 2) @ wedges[classes.degrees]
         mixed = estimates.joint_weights(mixing, shares)
         targets = [
@@ -332,7 +332,7 @@ class Tagged(Method):
 
         def intervals(rng: np.random.Generator) -> dict[str, uncertainty.Interval]:
             with single_blas_thread():
-                curves = estimates.ClusteringCurves.of(*clustered, most)
+                curves = estimates.ClusteringCurves.of(*clustered, most, chance)
                 found = spread | clustering_intervals(curves, nodes or len(classes.degrees), rng, not clustering.any())
                 return found | {"assortativity": mixing_interval(classes, fields, rng)}
 
