@@ -288,8 +288,9 @@ def estimate_degrees(
     if len(found) < 2:
         raise AnswersError("noise dominates the released degrees: measure with a larger epsilon or share")
     if largest is not None:
-        found[-1] = largest.median(fitted.nodes(), max(fitted.taken_out, default=0))
-        found = np.sort(np.minimum(found, found[-1]))
+        top = largest.median(fitted.nodes(), max(fitted.taken_out, default=0))
+        found[-2:] = found[-2] + found[-1] - top, top  # of the stubs that masses tell of
+        found = np.sort(np.clip(found, 1, top))
     return found
 
 
