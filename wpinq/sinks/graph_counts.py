@@ -130,6 +130,7 @@ class LadderSink(Sink):
     noise: ClassVar[tuple[str, str]] = ("the ladder mechanism, with double-geometric draws", "ladder")
     key_type: ClassVar[Type] = STR
     single: ClassVar[bool] = True
+    whole_output: ClassVar[bool] = True
     key: ClassVar[str]
 
     @property
@@ -140,10 +141,6 @@ class LadderSink(Sink):
     @abstractmethod
     def ladder(self, graph: SimpleGraph) -> Ladder:
         """The ladder of a protected graph."""
-
-    @property
-    def whole_output(self) -> bool:
-        return True
 
     def draw(self, output: Output, keys: Sequence[Value], scales: Sequence[float], random: RandomBytes) -> list[float]:
         """Draws from the ladder of all edges: the integer, and the noisy width if requested."""
@@ -228,6 +225,8 @@ class SubgraphCount(LadderSink):
 
     key: ClassVar[str] = COUNT
     width_key: ClassVar[str]
+    #: 2 rungs: an edge moves an integer by one rung, and so the sum over all integers.
+    sensitivity: ClassVar[Fraction] = Fraction(2)
 
     interval_share: Fraction | None = None
 
@@ -273,11 +272,6 @@ class SubgraphCount(LadderSink):
         """The epsilons of the count and of the width, which add up to epsilon."""
         share = self.interval_share or Fraction(0)
         return epsilon * (1 - share), epsilon * share
-
-    @property
-    def sensitivity(self) -> Fraction:
-        """2 rungs: an edge moves an integer by one rung, and so the sum over all integers."""
-        return Fraction(2)
 
     def scales(self, plan: Node, epsilon: Fraction) -> tuple[float, ...]:
         """The scale of the rungs, and that of the noise on the width.
@@ -425,10 +419,8 @@ class GraphNumber(LadderSink):
     for a count of subgraphs (`docs/proofs/ladder.md`).
     """
 
-    @property
-    def sensitivity(self) -> Fraction:
-        """1 rung: the sum over all integers is the same for all graphs."""
-        return Fraction(1)
+    #: 1 rung: the sum over all integers is the same for all graphs.
+    sensitivity: ClassVar[Fraction] = Fraction(1)
 
     def scales(self, plan: Node, epsilon: Fraction) -> tuple[float, ...]:
         return (ladder_scale(plan_properties(plan), epsilon, self.sensitivity),)
