@@ -342,9 +342,7 @@ class CompiledEvaluator:
             self._learn()
         if self._design.memos:
             self._module.forget(self._arena.words)
-        if status == layout.LOG_FULL:
-            self._arena.grow_log()
-        elif status != layout.MISSING:
+        if status != layout.MISSING:
             self._arena.grow(status)
         for changes in pending:
             self._apply(changes)
