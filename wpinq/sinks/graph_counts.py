@@ -71,11 +71,6 @@ def edge_source(plan: Node, name: str) -> Node:
     return found[0]
 
 
-def uses_of_an_edge(source: Source) -> Fraction:
-    """The number of edges in a unit of weight: a half where both directions change together."""
-    return Fraction(1, 2) if "symmetric" in source.facts else Fraction(1)
-
-
 def edges_of(weights: Mapping[Value, Any]) -> list[Value]:
     """The records with a weight, among integer weights computed to within less than 1/2."""
     return [record for record, weight in weights.items() if weight > 0.5]
@@ -162,7 +157,8 @@ class LadderSink(Sink):
     def stability(self, plan: Node) -> Mapping[str, Fraction]:
         source = edge_source(plan, self.name).operator
         assert isinstance(source, Source)
-        return {source.source: uses_of_an_edge(source)}
+        # The number of edges in a unit of weight: a half where both directions change together.
+        return {source.source: Fraction(1, 2) if "symmetric" in source.facts else Fraction(1)}
 
     def usage(self, plan: Node, source: str) -> tuple[str, str]:
         whole = self.stability(plan)[source] == 1
