@@ -143,7 +143,10 @@ def in_order(connection: Any) -> Iterator[None]:
 
 
 def cleanly(act: Callable[..., object], *given: object) -> None:
-    """Do what cleans up, and ignore errors of a broken database, which goes with all that is in it."""
+    """Do what cleans up, and ignore errors of a broken database.
+
+    It goes with all that is in it.
+    """
     import duckdb
 
     with contextlib.suppress(duckdb.Error):

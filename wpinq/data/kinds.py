@@ -287,7 +287,7 @@ _CASTS: dict[tuple[types.Type, types.Type], str] = {
 
 
 def way_to(wanted: types.Type) -> tuple[str, str]:
-    """The expression that makes a Python value one of a type, and the form of the type in csv files."""
+    """The expression that makes a Python value one of a type, and its form in csv files."""
     return _WAYS.get(types.decimal(0) if isinstance(wanted, types.DecimalOf) else _plain(wanted), ("", ""))
 
 

@@ -271,7 +271,10 @@ class CompiledEvaluator:
             self._take_in(change)
 
     def _evaluate_afresh(self, pending: Sequence[SourceChanges]) -> int:
-        """Take in what is pending by evaluating afresh, if no refusal is left; a rollback evaluates afresh too."""
+        """Take in what is pending by evaluating afresh, if no refusal is left.
+
+        A rollback evaluates afresh too.
+        """
         for changes in pending[:-1]:
             self._apply(changes)
         before = self.outputs
