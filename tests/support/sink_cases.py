@@ -228,4 +228,4 @@ def _rung(ladder: Ladder, place: int, ends: list[int]) -> int:
 def halved(sink: type[Sink]) -> property:
     """The sensitivity of a sink by half: an error that each sink's case has to notice."""
     honest = next(vars(base)["sensitivity"] for base in sink.__mro__ if "sensitivity" in vars(base))
-    return property(lambda self: honest.fget(self) / 2)
+    return property(lambda self: (honest.fget(self) if isinstance(honest, property) else honest) / 2)

@@ -12,7 +12,6 @@ from wpinq.api.query import Query
 from wpinq.errors import EpsilonError, PlanError, described
 from wpinq.expr.declarations import Person, check_facts, check_listed
 from wpinq.expr.person_tables import PersonTables
-from wpinq.expr.trace import RecordFunction
 from wpinq.expr.types import type_from_annotation
 from wpinq.functions import count
 from wpinq.noise.epsilon import parse_epsilon
@@ -191,10 +190,6 @@ def _person(name: str, of_person: Mapping[str, Any]) -> Person | None:
     return Person(of_person["person"], at_most, of_person.get("nested", False), of_person.get("account", ""))
 
 
-def _count_of(table: str) -> RecordFunction:
-    return lambda person: count(getattr(person, table))
-
-
 def rows_per_person(
     source: Query, epsilon: EpsilonLike, quantile: object = "0.95", *, tables: Iterable[str] | None = None
 ) -> Any:
@@ -247,7 +242,7 @@ def rows_per_person(
             raise PlanError(f"rows_per_person: tables is a list of names out of {', '.join(bounds) or 'no tables'}")
         share = parse_epsilon(epsilon) / len(wanted)
         return {
-            name: source.select(_count_of(name)).quantile(
+            name: source.select(lambda person, name=name: count(getattr(person, name))).quantile(
                 epsilon=share, q=quantile, candidates=range(1, bounds[name] + 1)
             )
             for name in wanted

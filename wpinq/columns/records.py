@@ -172,20 +172,14 @@ def _column(values: Iterable[Any], type_: Type, size: int) -> Any:
     """
     import numpy as np
 
-    dtype = _dtype(type_)
+    kinds: dict[Type, Any] = {INT: np.int64, FLOAT: np.float64, BOOL: np.bool_}  # types are equal without their nulls
+    dtype = kinds.get(type_, np.object_)
     if dtype is np.object_ or not type_.nullable:
         return np.fromiter(values, dtype=dtype, count=size)
     held = np.fromiter(values, dtype=np.object_, count=size)
     missing = np.array([value is None for value in held.tolist()], dtype=np.bool_)
     held[missing] = 0
     return np.ma.masked_array(held.astype(dtype), mask=missing)
-
-
-def _dtype(type_: Type) -> Any:
-    import numpy as np
-
-    kinds: dict[Type, Any] = {INT: np.int64, FLOAT: np.float64, BOOL: np.bool_}  # types are equal without their nulls
-    return kinds.get(type_, np.object_)
 
 
 def _insert_any(connection: Any, table: str, type_: Type, rows: Iterator[tuple[Value, float]]) -> None:

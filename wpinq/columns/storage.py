@@ -18,7 +18,7 @@ from fractions import Fraction
 from typing import Any, NoReturn
 
 from wpinq.columns.records import LOADING, column_names, column_types, fetch
-from wpinq.columns.unlinked_file import UnlinkedFile, in_order, stop_progress_bar
+from wpinq.columns.unlinked_file import UnlinkedFile, cleanly, in_order, stop_progress_bar
 from wpinq.errors import SessionError
 from wpinq.expr.types import Type
 from wpinq.expr.values import Value
@@ -420,10 +420,7 @@ class StoredColumns(Mapping[Value, float]):
         try:
             yield self.attach(connection, name)
         finally:
-            import duckdb
-
-            with contextlib.suppress(duckdb.Error):  # where the database is broken, and goes with all that is in it
-                self.detach(connection, name)
+            cleanly(self.detach, connection, name)
 
     def attach(self, connection: Any, name: str) -> str:
         """What to read the columns from, until they are hidden under this name."""
@@ -521,7 +518,7 @@ def store(
         rows = "coalesce(sum(w::HUGEINT), 0)" if norm is None else "0"
         ((count, rows),) = connection.execute(f"SELECT count(*), {rows} FROM holding.held").fetchall()
     finally:
-        cleanly(connection, "DETACH holding")
+        cleanly(connection.execute, "DETACH holding")
     return StoredColumns(type_, Fraction(rows) if norm is None else norm, count, file)
 
 
@@ -541,14 +538,3 @@ def store_table(connection: Any, type_: Type, table: Any, repeated: str) -> Stor
     """
     rows = merged(connection, table.rename_columns(column_names(type_)), type_, repeated)
     return StoredColumns(type_, Fraction(rows.total), rows.count, rows)
-
-
-def cleanly(connection: Any, statement: str) -> None:
-    """Run a statement that cleans up, and ignore errors of a broken database.
-
-    That goes with all that is in it.
-    """
-    import duckdb
-
-    with contextlib.suppress(duckdb.Error):
-        connection.execute(statement)

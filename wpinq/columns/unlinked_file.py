@@ -14,7 +14,7 @@ import re
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -134,15 +134,23 @@ _EMPTY: list[bytes] = []
 @contextlib.contextmanager
 def in_order(connection: Any) -> Iterator[None]:
     """Have rows come in the order in which they stand, which costs time."""
-    import duckdb
-
     ((setting,),) = connection.execute("SELECT current_setting('preserve_insertion_order')").fetchall()
     connection.execute("SET preserve_insertion_order = true")
     try:
         yield
     finally:
-        with contextlib.suppress(duckdb.Error):  # where the database is broken, and goes with all that is in it
-            connection.execute(f"SET preserve_insertion_order = {str(setting).lower()}")
+        cleanly(connection.execute, f"SET preserve_insertion_order = {str(setting).lower()}")
+
+
+def cleanly(act: Callable[..., object], *given: object) -> None:
+    """Do what cleans up, and ignore errors of a broken database.
+
+    It goes with all that is in it.
+    """
+    import duckdb
+
+    with contextlib.suppress(duckdb.Error):
+        act(*given)
 
 
 # Sizes of memory, as DuckDB writes them.

@@ -13,7 +13,7 @@ from typing import Any
 
 from wpinq.columns.records import column_types, type_name
 from wpinq.columns.unlinked_file import quoted
-from wpinq.data.kinds import COUNTED_DURATIONS, COUNTED_MOMENTS, INT96, column_advice, csv_advice, duckdb_kind
+from wpinq.data.kinds import COUNTED_DURATIONS, COUNTED_MOMENTS, INT96, column_advice, duckdb_kind, way_to
 from wpinq.data.layout import NO_BOOL
 from wpinq.expr import types
 from wpinq.expr.declarations import ID, IDS, INT_ID, NO_ID, STR_ID
@@ -127,7 +127,7 @@ def of_text(column: str, type_: types.Type) -> Cast:
         value = f"CASE WHEN {column} = '' THEN NULL ELSE {value} END"
     else:
         unfit.insert(0, (f"{column} = ''", NO_ID if type_ in IDS else f"an empty field where {type_} is declared"))
-    return Cast((value,), tuple(unfit), (checked,), csv_advice(type_))
+    return Cast((value,), tuple(unfit), (checked,), way_to(type_)[1])
 
 
 def readable_as_text(type_: types.Type) -> bool:

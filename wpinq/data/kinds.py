@@ -286,17 +286,8 @@ _CASTS: dict[tuple[types.Type, types.Type], str] = {
 }
 
 
-def python_advice(wanted: types.Type) -> str:
-    """The expression that makes a Python value one of a type."""
-    return _way(wanted)[0]
-
-
-def csv_advice(wanted: types.Type) -> str:
-    """The form of a type in csv files."""
-    return _way(wanted)[1]
-
-
-def _way(wanted: types.Type) -> tuple[str, str]:
+def way_to(wanted: types.Type) -> tuple[str, str]:
+    """The expression that makes a Python value one of a type, and its form in csv files."""
     return _WAYS.get(types.decimal(0) if isinstance(wanted, types.DecimalOf) else _plain(wanted), ("", ""))
 
 

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from wpinq.columns.records import column_names, type_name
-from wpinq.columns.storage import StoredColumns, cleanly
+from wpinq.columns.storage import StoredColumns
+from wpinq.columns.unlinked_file import cleanly
 from wpinq.data.casts import struct
 from wpinq.data.facts import enforce, refuse_records, same_reversed
 from wpinq.data.relation import Relation, stored_rows
@@ -292,7 +293,7 @@ def people_dataset(connection: Any, relation: Relation, declared: Source, person
             refuse_records(connection, asymmetric(_KEPT, type_), held, relation, reason)
         return held
     finally:
-        cleanly(connection, f"DROP TABLE IF EXISTS {_KEPT}")
+        cleanly(connection.execute, f"DROP TABLE IF EXISTS {_KEPT}")
 
 
 def leaf_of(row: Type, name: str) -> int:

@@ -12,7 +12,8 @@ from contextlib import ExitStack
 from typing import Any
 
 from wpinq.columns.records import column_names, column_types
-from wpinq.columns.storage import StoredColumns, cleanly, store
+from wpinq.columns.storage import StoredColumns, store
+from wpinq.columns.unlinked_file import cleanly
 from wpinq.data.people import DUCKDB, Words, counted, kept_of, leaf_of
 from wpinq.data.relation import Relation, staged, table_of_rows
 from wpinq.errors import SourceRejected
@@ -46,7 +47,7 @@ def tables_dataset(connection: Any, read: ReadTable, declared: Source, person: P
     with ExitStack() as dropped:
 
         def tables(name: str) -> str:
-            dropped.callback(cleanly, connection, f"DROP TABLE IF EXISTS people_{name}")
+            dropped.callback(cleanly, connection.execute, f"DROP TABLE IF EXISTS people_{name}")
             return f"people_{name}"
 
         size = 0

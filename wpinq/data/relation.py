@@ -16,8 +16,8 @@ from fractions import Fraction
 from typing import Any, Literal, NoReturn, TypeVar
 
 from wpinq.columns.records import column_names
-from wpinq.columns.storage import StoredColumns, cleanly, gathered, repeats_often, store, store_table, varied_texts
-from wpinq.columns.unlinked_file import in_order
+from wpinq.columns.storage import StoredColumns, gathered, repeats_often, store, store_table, varied_texts
+from wpinq.columns.unlinked_file import cleanly, in_order
 from wpinq.data.casts import UNFIT, Cast, Unfit, any_of
 from wpinq.data.layout import Faults, Layout
 from wpinq.errors import SourceRejected
@@ -241,7 +241,7 @@ def table_of_rows(connection: Any, relation: Relation, table: str, columns: str)
     """Make a temporary table of some columns of a relation's rows, all fit."""
 
     def take(relation: Relation) -> bool:
-        cleanly(connection, f"DROP TABLE IF EXISTS {table}")
+        cleanly(connection.execute, f"DROP TABLE IF EXISTS {table}")
         connection.execute(f"CREATE TEMP TABLE {table} AS SELECT {columns} FROM ({relation.rows()}) AS rows")
         return True
 
@@ -337,4 +337,4 @@ def staged(connection: Any) -> Iterator[None]:
     try:
         yield
     finally:
-        cleanly(connection, f"DROP TABLE IF EXISTS {STAGED}")
+        cleanly(connection.execute, f"DROP TABLE IF EXISTS {STAGED}")

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from wpinq.columns.records import column_names, create, insert_columns
 from wpinq.columns.unlinked_file import in_order
 from wpinq.data.facts import largest_float, norm
-from wpinq.data.kinds import python_advice
+from wpinq.data.kinds import way_to
 from wpinq.data.layout import OWN_CODE_FAILS, ColumnValues, Faults, Layout, by_name, plain_row, unwrap
 from wpinq.data.relation import STAGED, Relation, Tally, computed, listed
 from wpinq.errors import SourceRejected
@@ -117,7 +117,7 @@ def rows_relation(connection: Any, rows: Iterable[Any], type_: Type, what: str =
     begin(rows)
     pieces = ((columns, faults, None) for columns, faults in as_columns(rows, type_))
     once = "an iterator" if isinstance(rows, Iterator) else ""
-    return columns_relation(connection, pieces, type_, what, advice=python_advice, once=once)
+    return columns_relation(connection, pieces, type_, what, advised=True, once=once)
 
 
 def mapping_relation(connection: Any, mapping: Mapping[Any, object], type_: Type, unit_weight: Fraction) -> Relation:
@@ -169,7 +169,7 @@ def cursor_relation(connection: Any, cursor: Any, type_: Type, kept: KeptRows | 
             yield columns, {}, None
 
     once = "" if kept else "a cursor"
-    relation = columns_relation(connection, kept_pieces(pieces(), kept), type_, what, advice=python_advice, once=once)
+    relation = columns_relation(connection, kept_pieces(pieces(), kept), type_, what, advised=True, once=once)
     relation.small = False
     return relation
 
@@ -180,7 +180,7 @@ def columns_relation(
     type_: Type,
     what: str,
     notes: Sequence[str] = (),
-    advice: Callable[[Type], str] = lambda type_: "",
+    advised: bool = False,
     once: str = "",
 ) -> Relation:
     """The relation of columns of Python values, staged in pieces until a value is unfit.
@@ -201,7 +201,7 @@ def columns_relation(
                 insert_columns(connection, STAGED, type_, typed, ones)
     if once and not after:
         raise SourceRejected(NO_ROWS.format(once))
-    said = {layout.label(i): advice(field) for i, field in enumerate(layout.types)}
+    said = {layout.label(i): way_to(field)[0] for i, field in enumerate(layout.types) if advised}
     names = column_names(type_)
     # An id in a column that declares no type says its own as it begins, and stands last.
     other = f"{names[-1]}[1] <> (SELECT {names[-1]}[1] FROM {STAGED} ORDER BY rowid LIMIT 1)"

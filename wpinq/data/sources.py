@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wpinq.columns.storage import ArrowStream
-from wpinq.columns.unlinked_file import bytes_of, in_order
+from wpinq.columns.unlinked_file import bytes_of, cleanly, in_order
 from wpinq.data import rows
 from wpinq.data.casts import any_of, of_column, scalar
 from wpinq.data.files import check_no_log_of_dataset
@@ -170,7 +170,7 @@ def _native(
 ) -> Relation:
     """The relation that DuckDB scans in place; with `stored`, of columns read as these types."""
     connection.register(_TABLE, table.columns)
-    stack.callback(_unregister, connection)
+    stack.callback(cleanly, connection.unregister, _TABLE)
     names = [f"g{i}" for i in range(len(layout.types))]
     source = f"{_TABLE} AS t({', '.join(names)})"
     types = connection.sql(f"SELECT * FROM {source}").types
@@ -184,13 +184,6 @@ def _native(
             connection.execute(f"CREATE TEMP TABLE {STAGED} AS SELECT * FROM {source}")
         relation.source, relation.number = STAGED, "rowid"
     return relation
-
-
-def _unregister(connection: Any) -> None:
-    import duckdb
-
-    with contextlib.suppress(duckdb.Error):  # where the database is broken, and goes with all that is in it
-        connection.unregister(_TABLE)
 
 
 def _unsupported(data: object) -> SourceRejected:
@@ -399,7 +392,8 @@ def _of_duckdb(connection: Any, data: Any, layout: Layout, stack: contextlib.Exi
         reader.close()  # a connection has one result at a time
         return _native(connection, _Table(what, read(columns), consumed=True), layout, stack)
 
-    reader, room = read(numbers), _room(connection)
+    ((limit,),) = connection.execute("SELECT current_setting('memory_limit')").fetchall()
+    reader, room = read(numbers), int(bytes_of(limit) * IN_MEMORY)
 
     def gather() -> list[Any]:
         left, found = room, []
@@ -440,12 +434,6 @@ def _number(column: str, given: Any, type_: Type) -> str | None:
         return None
     value, unfit = found
     return f"CASE WHEN {any_of([condition for condition, _ in unfit])} THEN NULL ELSE {value} END" if unfit else value
-
-
-def _room(connection: Any) -> int:
-    """The bytes of memory that a relation may take beside DuckDB's own."""
-    ((limit,),) = connection.execute("SELECT current_setting('memory_limit')").fetchall()
-    return int(bytes_of(limit) * IN_MEMORY)
 
 
 def _lies_plain(table: Any, relation: Relation) -> bool:

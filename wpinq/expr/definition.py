@@ -154,12 +154,7 @@ def define(
     One with a meaning that depends on its attributes gives `implement` instead. The work is required and never guessed:
     a primitive that counted as free would let one record take any time.
     """
-    if implement is None and meaning is not None:
-        plain = meaning
-
-        def implement(attributes: CallAttributes) -> Meaning:
-            return plain
-
+    implement = implement or (meaning and (lambda attributes, plain=meaning: plain))
     if typing is None or implement is None or work is None:
         parts = {"typing rule": typing, "meaning": implement, "bound on its work": work}
         missing = " and no ".join(what for what, given in parts.items() if given is None)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from operator import attrgetter, is_
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from wpinq.errors import ExpressionError, shorten
 from wpinq.expr.types import CategoryOf, DecimalOf, ListOf, Logical, TupleOf, Type, physical, signature
@@ -142,20 +142,13 @@ def make_lambda(parameters: tuple[Variable, ...], body: Expr, level: int = 0) ->
     return Lambda(body.type, level, parameters, body)
 
 
-class Digested(Protocol):
-    """A node of a walk, equal to another where the digests are."""
-
-    @property
-    def digest(self) -> bytes: ...
+T = TypeVar("T")
 
 
-D = TypeVar("D", bound=Digested)
-
-
-def below_first(roots: Iterable[D], below: Callable[[D], Sequence[D]], known: Iterable[bytes] = ()) -> Iterator[D]:
+def below_first(roots: Iterable[T], below: Callable[[T], Sequence[T]], known: Iterable[bytes] = ()) -> Iterator[T]:
     """Every distinct node once, after those `below` it, without those that are `known`.
 
-    Any depth, no recursion.
+    Any depth, no recursion. A node has a `digest`, and is equal to another where the digests are.
     """
     done = set(known)
     stack: list[Any] = [*roots][::-1]

@@ -157,12 +157,8 @@ class Symbol:
         return Symbol(catalogue.apply("absolute", expr_of(self)))
 
 
-def _operator(name: str) -> Callable[..., Symbol]:
-    return lambda *operands: Symbol(catalogue.apply(name, *map(lift, operands)))
-
-
-def _reflected(name: str) -> Callable[[object, object], Symbol]:
-    return lambda self, other: Symbol(catalogue.apply(name, lift(other), lift(self)))
+def _operator(name: str, order: int = 1) -> Callable[..., Symbol]:
+    return lambda *operands: Symbol(catalogue.apply(name, *map(lift, operands[::order])))
 
 
 _OPERATORS = {"neg": "negate", "invert": "not"}
@@ -170,7 +166,7 @@ _OPERATORS |= {python: name for name, (_, _, python) in INFIX.items() if python}
 for _python, _name in _OPERATORS.items():
     setattr(Symbol, f"__{_python}__", _operator(_name))
 for _name in ("or", "and", "add", "subtract", "multiply", "divide", "floor_divide", "modulo"):
-    setattr(Symbol, f"__r{INFIX[_name][2]}__", _reflected(_name))
+    setattr(Symbol, f"__r{INFIX[_name][2]}__", _operator(_name, -1))
 
 #: What would be done silently with a value, by Python's names -> what a symbol says of it, and the fix.
 REFUSED = advice("symbols")

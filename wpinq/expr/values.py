@@ -11,6 +11,7 @@ import math
 import re
 import struct
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property, partial
@@ -228,17 +229,14 @@ def parse(text: str, type_: types.Logical) -> Value:
         if _DECIMAL.fullmatch(text):
             return to_stored(Decimal(text), type_)
         raise UnfitValue(f"text that is not of type {type_} (digits, with a point before the decimals)")
-    match = _TEXTS[type_].fullmatch(text)
-    if match is not None:
-        try:
-            if type_ == types.DURATION:
-                return fit(_duration_of(match), type_)
-            return to_stored(_PYTHON[type_].fromisoformat(text), type_)
-        except UnfitValue:
-            raise
-        except ValueError:
-            pass
-    raise UnfitValue(f"text that is not of type {type_} ({FORMS[type_]})")
+    match, moment = _TEXTS[type_].fullmatch(text), None
+    if match is not None and type_ == types.DURATION:
+        return fit(_duration_of(match), type_)
+    with suppress(ValueError):
+        moment = match and _PYTHON[type_].fromisoformat(text)
+    if moment is None:
+        raise UnfitValue(f"text that is not of type {type_} ({FORMS[type_]})")
+    return to_stored(moment, type_)
 
 
 def decimals_of(text: str) -> int | None:
@@ -345,11 +343,7 @@ def _normalize_sequence(
 
 def check_canonical(value: object, type_: types.Type) -> Value:
     """A value already in canonical form, with stored dates and the like; else UnfitValue."""
-    return normalize(value, type_, _check_stored)
-
-
-def _check_stored(value: Any, type_: types.Logical) -> Value:
-    return fit(normalize(value, type_.stored), type_)
+    return normalize(value, type_, lambda part, logical: fit(normalize(part, logical.stored), logical))
 
 
 def normalize_all(

@@ -17,7 +17,7 @@ from itertools import count
 from wpinq.errors import ExpressionError
 from wpinq.expr.definition import Amount, most, primitive_named
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda, below_first
-from wpinq.expr.types import STR, ListOf, TupleOf, Type, Weighted
+from wpinq.expr.types import STR, ListOf, TupleOf, Type, Weighted, uneven_columns
 from wpinq.expr.values import Value
 
 #: The most calls that a function may have, with each function that is mapped written out where it is used.
@@ -179,20 +179,9 @@ def _unbounded(type_: Type) -> bool:
     return isinstance(type_, TupleOf) and any(map(_unbounded, type_.elements))
 
 
-def _even(type_: Type) -> bool:
-    """Whether all values of a type are of one size."""
-    if isinstance(type_, TupleOf):
-        return all(map(_even, type_.elements))
-    if isinstance(type_, Weighted):
-        return _even(type_.record)
-    if isinstance(type_, ListOf):
-        return type_.bound is not None and _even(type_.element)
-    return type_ != STR
-
-
 def _of_size(type_: Type, size: Amount) -> _Held:
     """The content of a value of a type with texts and unbounded lists of this size."""
-    content = Amount() if _even(type_) else size
+    content = size if uneven_columns(type_) else Amount()
     return _Held(content, content, _counts(type_, content))
 
 
@@ -209,7 +198,7 @@ def _result(expr: Call, given: list[_Held], text: Amount) -> _Held:
     """The content of a call's result, from that of its arguments."""
     type_, content = expr.type, most(*(held.content for held in given))
     if not isinstance(type_, ListOf):
-        if _even(type_):
+        if not uneven_columns(type_):
             return _Held(Amount(), Amount())
         return _Held(text, text if type_ == STR else content)
     counts: tuple[Amount, ...] = ()

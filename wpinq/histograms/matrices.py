@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -60,6 +60,8 @@ class MatrixMechanism(LinearStrategy):
     >>> MatrixMechanism(prefixes).infer([1, 3, 6]).round(6)
     array([1., 2., 3.])
     """
+
+    complete: ClassVar[bool] = False  # not known: `check` looks at each workload
 
     def __init__(self, matrix: Any, workload: Any | None = None) -> None:
         given = check_matrix(_columns(matrix) if hasattr(matrix, "matmat") else matrix, "a strategy")
@@ -142,10 +144,6 @@ class MatrixMechanism(LinearStrategy):
         flat = vectors.reshape(len(vectors), -1)
         solved = np.stack([least_squares(matrix.tocsr(), column) for column in flat.T], axis=1)
         return solved.reshape(len(solved), *vectors.shape[1:])
-
-    @property
-    def complete(self) -> bool:
-        return False  # not known: `check` looks at each workload
 
     def squared_norm(self, workload: Workload) -> float:
         return super().squared_norm(self.check(workload))

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -592,15 +592,12 @@ class Identity(LinearStrategy):
     {'people': 1}
     """
 
+    passes: ClassVar[int] = 0
     domain: int
 
     @property
     def keys(self) -> tuple[Value, ...]:
         return tuple(range(self.domain))
-
-    @property
-    def passes(self) -> int:
-        return 0
 
     def query(self, source: Query, bin: UserFunction | None = None) -> Query:
         """The query program: `Select(bin)`, without bins outside of the domain.

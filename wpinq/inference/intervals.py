@@ -20,8 +20,6 @@ class Noise:
 
     With a step it is a probability on the step's multiples.
 
-    It is a probability on multiples of a step.
-
     Attributes
     ----------
     scale : float

@@ -145,8 +145,7 @@ class _Reader:
 
     # --- expressions ------------------------------------------------------------------------------------------------
 
-    def word(self, token: Any) -> syntax.Syntax:
-        return syntax.Literal(token.start_pos, json.loads(token))
+    word = string
 
     def name(self, token: Any) -> syntax.Syntax:
         return syntax.Name(token.start_pos, str(token))

@@ -395,11 +395,6 @@ def _columns(reading: _Interpreter, node: syntax.Syntax) -> dict[str, Any] | Non
     return _named(node, partial(_columns, reading) if tables else reading.values.scalar)
 
 
-def _fields(reading: _Interpreter, node: syntax.Syntax) -> dict[str, str] | None:
-    """A field of each of some tables."""
-    return _named(node, _field_name)
-
-
 def _field(reading: _Interpreter, node: syntax.Syntax) -> str | dict[str, str] | None:
     """A field, or one of each of some tables."""
     return _word(reading, node) or _named(node, _field_name)
@@ -431,8 +426,7 @@ _OPTIONS: dict[str, tuple[_OptionReader, str]] = {
     ),
     "columns": (_columns, 'columns gives fields their columns: {first_name = "First Name"}'),
     "ids": (_id_type, 'ids are int or str: person = "person_id", ids = int'),
-    "first": (_fields, _FIELDS("first")),
-    "last": (_fields, _FIELDS("last")),
+    **{name: (lambda reading, node: _named(node, _field_name), _FIELDS(name)) for name in ("first", "last")},
     "distinct": (_field, _FIELDS("distinct")),
     "every": (_calendar, _WORD("every")),
     "on": (_word, _WORD("on")),

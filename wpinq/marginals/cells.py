@@ -20,7 +20,7 @@ from wpinq.expr.values import Value, presenter
 from wpinq.inference.checks import MOST_BINS, count_of, positive, sequence_of
 from wpinq.measure.measurement import check_domain
 from wpinq.plan.construct import construct
-from wpinq.plan.format import type_from_json, type_to_json, value_from_json, value_to_json
+from wpinq.plan.format import type_from_json, type_to_json, value_from_json, values_to_json
 from wpinq.plan.node import Node
 from wpinq.plan.operators import Select
 from wpinq.plan.properties import plan_properties
@@ -123,15 +123,11 @@ class AttributeCells:
 
     def to_json(self) -> dict[str, Any]:
         """The cells as plain data."""
-
-        def values(given: Sequence[Value] | None) -> list[Any] | None:
-            return None if given is None else [value_to_json(value, self.type) for value in given]
-
         return {
             "name": self.name,
             "type": type_to_json(self.type),
-            "bins": values(self.edges),
-            "categories": values(self.categories),
+            "bins": None if self.edges is None else values_to_json(self.edges, self.type),
+            "categories": None if self.categories is None else values_to_json(self.categories, self.type),
             "missing": self.missing,
             "other": self.other,
             "labels": list(self.labels),

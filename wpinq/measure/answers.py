@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wpinq.display.html import STAMP as STAMP, Cell, interval_bar, interval_scale, render
-from wpinq.errors import AnswersError, WpinqError, described
+from wpinq.errors import AnswersError, described
 from wpinq.expr.nodes import write_value
 from wpinq.expr.types import FLOAT, TupleOf, Type, physical
 from wpinq.expr.values import Value, presenter
 from wpinq.measure.answer_rows import CONFIDENCE, OWN_COLUMNS, Framed, Row, arrow_type, arrow_value, field_names
-from wpinq.measure.measurement import Measurement, check_domain, measurement_to_json, read_measurement
+from wpinq.measure.measurement import Measurement, check_domain, measurement_to_json, read_measurement, read_plain
 from wpinq.noise.epsilon_text import format_epsilon
 from wpinq.plan.node import Node
 from wpinq.runtime.public import public
@@ -57,13 +57,7 @@ class Saved(ABC):
     @classmethod
     def from_json(cls, data: Any) -> Self:
         """The result of plain data of `to_json`, checked; AnswersError for other data."""
-        try:
-            return cls._read(data)
-        except WpinqError as reason:
-            message = str(reason)
-        except Exception:  # data of another make can fail in any way, deep in types and plans
-            message = f"these data do not hold {cls.saved_as}"
-        raise AnswersError(message)
+        return read_plain(data, cls._read, cls.saved_as, AnswersError)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the object with its plan to a JSON file, for `load`."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from wpinq.display.explanation import explain_plan
 from wpinq.display.html import Explanation, ShownAsText
@@ -32,6 +32,8 @@ from wpinq.sinks.answer_kinds import Kind
 from wpinq.sinks.count_above import Listing, listing_from_json
 from wpinq.sinks.keys import check_domain as check_domain
 from wpinq.sinks.sink import SINKS, Sink
+
+T = TypeVar("T")
 
 
 def check_text(text: str, what: str) -> str:
@@ -234,13 +236,18 @@ def measurement_to_json(measurement: Measurement, bare: bool = False) -> dict[st
 
 def measurement_from_json(data: Any) -> Measurement:
     """The measurement that plain data describe; PlanError when they do not."""
+    return read_plain(data, read_measurement, "a measurement", PlanError)
+
+
+def read_plain(data: Any, read: Callable[[Any], T], what: str, refusal: type[WpinqError]) -> T:
+    """What is read from plain data; a refusal where they do not hold it."""
     try:
-        return read_measurement(data)
+        return read(data)
     except WpinqError as reason:
         message = str(reason)
     except Exception:  # data of another make can fail in any way, deep in types and plans
-        message = "these data do not hold a measurement"
-    raise PlanError(message)
+        message = f"these data do not hold {what}"
+    raise refusal(message)
 
 
 def read_measurement(data: Mapping[str, Any]) -> Measurement:

@@ -45,7 +45,9 @@ class Inference:
     ) -> Domain | None:
         """The values of a function, or the elements of the lists that it gives."""
         arguments = {v.digest: domain for v, domain in zip(function.core.parameters, inputs, strict=True)}
-        listed_in_types = _of_categories(function)
+        # values of categories, by their primitive expressions, which know strings only
+        known = walk(function) if function.core is not function else ()
+        listed_in_types = {e.core.digest: e.type.listed for e in known if isinstance(e.type, CategoryOf)}
         done: dict[tuple[bytes, bool], Domain | None] = {}
         root = (function.body.core, elements)
         stack = [(*root, False)]
@@ -112,13 +114,6 @@ def of_type(type_: Type) -> Domain | None:
     if isinstance(type_, CategoryOf):
         return type_.listed
     return (False, True) if type_ == BOOL else None
-
-
-def _of_categories(function: Lambda) -> dict[bytes, Domain]:
-    """The values of categories, by their primitive expressions, which know strings only."""
-    if function.core is function:
-        return {}
-    return {e.core.digest: e.type.listed for e in walk(function) if isinstance(e.type, CategoryOf)}
 
 
 def _parts(expr: Expr, listed: bool) -> tuple[tuple[Expr, bool], ...]:

@@ -44,6 +44,7 @@ class NoisyChoice(Sink):
     noise: ClassVar[tuple[str, str]] = ("permute-and-flip, with exponential noise", "choices")
     single: ClassVar[bool] = True
     chooses: ClassVar[bool] = True
+    has_interval: ClassVar[bool] = False
     readouts: ClassVar[int]
 
     @property
@@ -77,10 +78,6 @@ class NoisyChoice(Sink):
 
     def answer_scale(self, scale: float) -> float:
         return 0.0
-
-    @property
-    def has_interval(self) -> bool:
-        return False
 
     def value(self, numbers: Mapping[Value, float]) -> Value:
         return next(key for key, number in numbers.items() if number == 1.0)
@@ -217,6 +214,8 @@ class ChooseInGroups(Sink):
     name: ClassVar[str] = "ChooseInGroups"
     noise: ClassVar[tuple[str, str]] = NoisyChoice.noise
     bounded_work: ClassVar[bool] = True
+    whole_output: ClassVar[bool] = True
+    has_interval: ClassVar[bool] = False
     score: str
     quantile: Fraction | None
     candidates: int
@@ -256,10 +255,6 @@ class ChooseInGroups(Sink):
     def scales(self, plan: Node, epsilon: Fraction) -> tuple[float, ...]:
         slack = plan_properties(plan).slack()
         return tuple(laplace_scale(epsilon * share, slack, self.sensitivity) for share in self.shares)
-
-    @property
-    def whole_output(self) -> bool:
-        return True
 
     @property
     def draws_per_key(self) -> int:
@@ -329,10 +324,6 @@ class ChooseInGroups(Sink):
 
     def answer_scale(self, scale: float) -> float:
         return 0.0
-
-    @property
-    def has_interval(self) -> bool:
-        return False
 
     def error(self, plan: Node, epsilon: Fraction, keys: PublicKeys, confidence: float, stated: Stated) -> float:
         others = tuple(range(self.candidates))

@@ -105,10 +105,10 @@ def clamped(value: UserFunction, record: Symbol, low: float, high: float) -> Exp
     return catalogue.apply("max", catalogue.apply("min", catalogue.to_float(given), number(high)), number(low))
 
 
+@dataclass(frozen=True, slots=True)
 class ClampedSink(LaplaceSink):
     """Sinks over a query whose weights are values clamped to a public range."""
 
-    __slots__ = ()
     single: ClassVar[bool] = True
     lower: float
     upper: float
@@ -165,8 +165,6 @@ class NoisySum(ClampedSink):
     name: ClassVar[str] = "NoisySum"
     noun: ClassVar[str] = "sum"
     syntax: ClassVar[tuple[SinkSyntax, ...]] = (SinkSyntax("NoisySum", CLAMPED, write_clamped, "noisy_sum"),)
-    lower: float
-    upper: float
 
     @property
     def factor(self) -> Fraction:
@@ -301,8 +299,6 @@ class NoisyAverage(ClampedSink):
     name: ClassVar[str] = "NoisyAverage"
     noun: ClassVar[str] = "mean"
     syntax: ClassVar[tuple[SinkSyntax, ...]] = (SinkSyntax("NoisyAverage", CLAMPED, write_clamped, "noisy_average"),)
-    lower: float
-    upper: float
 
     def value(self, numbers: Mapping[Value, float]) -> Value:
         return float(self.within(mean_of_ends(*_both(numbers)))[0])

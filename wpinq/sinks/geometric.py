@@ -38,6 +38,8 @@ class GeometricCount(Sink):
     proviso: ClassVar[str] = "the guarantee of GeometricCount is for neighbours with outputs on the same lattice"
     per_key: ClassVar[bool] = True
     bounded_work: ClassVar[bool] = True
+    #: 1, in weight: of steps of the lattice 1/g.
+    sensitivity: ClassVar[Fraction] = Fraction(1)
     syntax: ClassVar[tuple[SinkSyntax, ...]] = (
         SinkSyntax("GeometricCount", COUNTED, write_counted, "geometric_count"),
         SinkSyntax(
@@ -61,11 +63,6 @@ class GeometricCount(Sink):
     def check_keys(self, plan: Node, keys: PublicKeys) -> None:
         if plan_properties(plan).require_lattice() != self.step:
             raise PlanError("the plan proves another lattice than the measurement's: use query.geometric_count(...)")
-
-    @property
-    def sensitivity(self) -> Fraction:
-        """1, in weight: of steps of the lattice 1/g."""
-        return Fraction(1)
 
     def scales(self, plan: Node, epsilon: Fraction) -> tuple[float, ...]:
         return (lattice_scale(plan_properties(plan), epsilon / self.sensitivity),)

@@ -71,11 +71,6 @@ def edge_source(plan: Node, name: str) -> Node:
     return found[0]
 
 
-def uses_of_an_edge(source: Source) -> Fraction:
-    """The number of edges in a unit of weight: a half where both directions change together."""
-    return Fraction(1, 2) if "symmetric" in source.facts else Fraction(1)
-
-
 def edges_of(weights: Mapping[Value, Any]) -> list[Value]:
     """The records with a weight, among integer weights computed to within less than 1/2."""
     return [record for record, weight in weights.items() if weight > 0.5]
@@ -130,6 +125,7 @@ class LadderSink(Sink):
     noise: ClassVar[tuple[str, str]] = ("the ladder mechanism, with double-geometric draws", "ladder")
     key_type: ClassVar[Type] = STR
     single: ClassVar[bool] = True
+    whole_output: ClassVar[bool] = True
     key: ClassVar[str]
 
     @property
@@ -140,10 +136,6 @@ class LadderSink(Sink):
     @abstractmethod
     def ladder(self, graph: SimpleGraph) -> Ladder:
         """The ladder of a protected graph."""
-
-    @property
-    def whole_output(self) -> bool:
-        return True
 
     def draw(self, output: Output, keys: Sequence[Value], scales: Sequence[float], random: RandomBytes) -> list[float]:
         """Draws from the ladder of all edges: the integer, and the noisy width if requested."""
@@ -165,7 +157,8 @@ class LadderSink(Sink):
     def stability(self, plan: Node) -> Mapping[str, Fraction]:
         source = edge_source(plan, self.name).operator
         assert isinstance(source, Source)
-        return {source.source: uses_of_an_edge(source)}
+        # The number of edges in a unit of weight: a half where both directions change together.
+        return {source.source: Fraction(1, 2) if "symmetric" in source.facts else Fraction(1)}
 
     def usage(self, plan: Node, source: str) -> tuple[str, str]:
         whole = self.stability(plan)[source] == 1
@@ -228,6 +221,8 @@ class SubgraphCount(LadderSink):
 
     key: ClassVar[str] = COUNT
     width_key: ClassVar[str]
+    #: 2 rungs: an edge moves an integer by one rung, and so the sum over all integers.
+    sensitivity: ClassVar[Fraction] = Fraction(2)
 
     interval_share: Fraction | None = None
 
@@ -273,11 +268,6 @@ class SubgraphCount(LadderSink):
         """The epsilons of the count and of the width, which add up to epsilon."""
         share = self.interval_share or Fraction(0)
         return epsilon * (1 - share), epsilon * share
-
-    @property
-    def sensitivity(self) -> Fraction:
-        """2 rungs: an edge moves an integer by one rung, and so the sum over all integers."""
-        return Fraction(2)
 
     def scales(self, plan: Node, epsilon: Fraction) -> tuple[float, ...]:
         """The scale of the rungs, and that of the noise on the width.
@@ -425,10 +415,8 @@ class GraphNumber(LadderSink):
     for a count of subgraphs (`docs/proofs/ladder.md`).
     """
 
-    @property
-    def sensitivity(self) -> Fraction:
-        """1 rung: the sum over all integers is the same for all graphs."""
-        return Fraction(1)
+    #: 1 rung: the sum over all integers is the same for all graphs.
+    sensitivity: ClassVar[Fraction] = Fraction(1)
 
     def scales(self, plan: Node, epsilon: Fraction) -> tuple[float, ...]:
         return (ladder_scale(plan_properties(plan), epsilon, self.sensitivity),)

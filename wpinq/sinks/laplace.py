@@ -30,14 +30,11 @@ class LaplaceSink(Sink):
     __slots__ = ()
     noise: ClassVar[tuple[str, str]] = ("Laplace noise", "laplace")
     bounded_work: ClassVar[bool] = True
+    #: 1: the scores are the weights themselves.
+    sensitivity: ClassVar[Fraction] = Fraction(1)
 
     def identity(self) -> tuple[bytes | str, ...]:
         return ("laplace",)
-
-    @property
-    def sensitivity(self) -> Fraction:
-        """1: the scores are the weights themselves."""
-        return Fraction(1)
 
     def scales(self, plan: Node, epsilon: Fraction) -> tuple[float, ...]:
         return (laplace_scale(epsilon, plan_properties(plan).slack(), self.sensitivity),)

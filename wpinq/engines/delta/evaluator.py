@@ -7,9 +7,8 @@ the candidate as it is. Over Fractions that holds exactly; over floats up to dri
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
 from itertools import islice
@@ -71,12 +70,8 @@ class Journal:
 DUST = 1e-12
 
 
-class Kernel(ABC):
-    """The incremental form of one operator."""
-
-    @abstractmethod
-    def push(self, changes: tuple[Weights, ...]) -> Weights:
-        """Take the changes of the inputs; give the change of the output."""
+#: The incremental form of one operator: from the changes of the inputs, the change of the output.
+Kernel = Callable[[tuple[Weights, ...]], Weights]
 
 
 @singledispatch
@@ -85,20 +80,17 @@ def kernel(operator: Operator, arithmetic: Arithmetic, journal: Journal) -> Kern
     raise PlanError(f"the incremental engine has no rule for {operator.name}")
 
 
-class _LinearKernel(Kernel):
+@kernel.register(PerRecord)
+@kernel.register(Combination)
+def _linear_kernel(operator: PerRecord | Combination, arithmetic: Arithmetic, journal: Journal) -> Kernel:
     """The change of the output is the operator applied to the change of the input."""
-
-    def __init__(self, operator: PerRecord | Combination, arithmetic: Arithmetic, journal: Journal) -> None:
-        self._operator, self._arithmetic = operator, arithmetic
-
-    def push(self, changes: tuple[Weights, ...]) -> Weights:
-        return self._operator.evaluate(changes, self._arithmetic)
+    return lambda changes: operator.evaluate(changes, arithmetic)
 
 
 KeyPart = tuple[Weights, ...]
 
 
-class _KeyedKernel(Kernel):
+class _KeyedKernel:
     """Recompute the keys that a change touches: emit new − old."""
 
     def __init__(self, operator: Keyed, arithmetic: Arithmetic, journal: Journal) -> None:
@@ -107,7 +99,7 @@ class _KeyedKernel(Kernel):
         self._arithmetic, self._journal = arithmetic, journal
         self._parts: dict[Value, KeyPart] = {}
 
-    def push(self, changes: tuple[Weights, ...]) -> Weights:
+    def __call__(self, changes: tuple[Weights, ...]) -> Weights:
         touched: dict[Value, KeyPart] = {}
         for position, (weights, key) in enumerate(zip(changes, self._keys, strict=True)):
             for record, weight in weights.items():
@@ -216,8 +208,6 @@ class _GroupByKernel(_KeyedKernel):
                 yield (key, self._reduce(members)), sign * weight
 
 
-kernel.register(PerRecord, _LinearKernel)
-kernel.register(Combination, _LinearKernel)
 kernel.register(Keyed, _KeyedKernel)
 kernel.register(Join, _JoinKernel)
 kernel.register(GroupBy, _GroupByKernel)
@@ -312,7 +302,7 @@ class Evaluator:
                 moved[node.digest] = self._change_source(operator.source, changes.get(operator.source, {}))
             else:
                 inputs = tuple(moved[child.digest] for child in node.inputs)
-                moved[node.digest] = self._kernels[node.digest].push(inputs) if any(inputs) else {}
+                moved[node.digest] = self._kernels[node.digest](inputs) if any(inputs) else {}
         answers = [moved[plan.digest] for plan in self._plans]
         moved_score = 0.0
         for goal, output, change in zip(self._goals, self._outputs, answers, strict=True):

@@ -97,7 +97,8 @@ class Expressions:
             if name is not None and not isinstance(node.args.get("expression"), exp.Interval):
                 check_parts(self.text, node, *_READ)
                 values = self._fitted(*(node.args[part] for part in ("this", "expression") if node.args.get(part)))
-                return (null_if_any if isinstance(node, (exp.EQ, exp.NEQ)) else _second)(values, apply(name, *values))
+                found = apply(name, *values)
+                return null_if_any(values, found) if isinstance(node, (exp.EQ, exp.NEQ)) else found
             if type(node) not in _READERS:
                 mend = _MENDS.get(type(node), "docs/sql.md lists the functions that there are")
                 raise self.text.at(node, f"{shorten(node.key.upper())} is refused here: {mend}")
@@ -283,10 +284,6 @@ class Expressions:
             return apply("to_str" if text else "to_int", value)
         mend = "FLOOR(x) is a whole number, CAST(x AS DOUBLE) a float, CAST(x AS TEXT) the text of a whole number"
         raise self.text.at(node, f"databases cast {type_} in several ways: {mend}; declare a column of another type so")
-
-
-def _second(values: tuple[Expr, ...], result: Expr) -> Expr:
-    return result
 
 
 def _at_least_0(value: Expr) -> bool:

@@ -13,7 +13,7 @@ import stat
 import sys
 import tempfile
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -53,24 +53,16 @@ class Compiler:
     """
 
     def __init__(self, apart: bool) -> None:
-        self._options = {**_OPTIONS, "pipeline_class": _ArraysApart, "_nrt": False} if apart else _OPTIONS
+        options = {**_OPTIONS, "pipeline_class": _ArraysApart, "_nrt": False} if apart else _OPTIONS
+        called = {**options, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
         self._inner: list[tuple[Any, str]] = []
         self._entries: list[tuple[Any, str]] = []
-
-    def inner(self, signature: str) -> Callable[[Callable[..., Any]], Any]:
-        """Declare a routine that others call."""
-        compiled = njit(**self._options, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-        return lambda function: _noted(self._inner, compiled(function), signature)
-
-    def inlined(self, signature: str) -> Callable[[Callable[..., Any]], Any]:
-        """The same, for one whose body is to stand wherever it is called."""
-        compiled = njit(**self._options, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-        return lambda function: _noted(self._inner, compiled(function), signature)
-
-    def entry(self, signature: str) -> Callable[[Callable[..., Any]], Any]:
-        """Declare a routine that Python calls; numba keeps its machine code."""
-        compiled = njit(**self._options, cache=True, no_cfunc_wrapper=True)
-        return lambda function: _noted(self._entries, compiled(function), signature)
+        #: Declares a routine that others call.
+        self.inner = partial(_declare, self._inner, called)
+        #: The same, for one whose body is to stand wherever it is called.
+        self.inlined = partial(_declare, self._inner, {**called, "forceinline": True})
+        #: Declares a routine that Python calls; numba keeps its machine code.
+        self.entry = partial(_declare, self._entries, {**options, "no_cfunc_wrapper": True, "cache": True})
 
     def compile_inner(self) -> None:
         """Compile what entry points call."""
@@ -81,9 +73,15 @@ class Compiler:
         _compile(self._entries)
 
 
-def _noted(noted: list[tuple[Any, str]], function: Any, signature: str) -> Any:
-    noted.append((function, signature))
-    return function
+def _declare(
+    declared: list[tuple[Any, str]], options: dict[str, Any], signature: str
+) -> Callable[[Callable[..., Any]], Any]:
+    def declare(function: Callable[..., Any]) -> Any:
+        compiled = njit(**options)(function)
+        declared.append((compiled, signature))
+        return compiled
+
+    return declare
 
 
 def _compile(noted: list[tuple[Any, str]]) -> None:
@@ -114,18 +112,14 @@ def _save(typing: Any, array: Any, at: Any, value: Any) -> Any:
     return types.void(array, types.int64, types.int64), generate
 
 
-def _as_float(typing: Any, word: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.bitcast(arguments[0], ir.DoubleType())
+def _same_bits(given: types.Type, wanted: types.Type, kind: ir.Type) -> Any:
+    def same_bits(typing: Any, value: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.bitcast(arguments[0], kind)
 
-    return types.float64(types.int64), generate
+        return wanted(given), generate
 
-
-def _as_word(typing: Any, number: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.bitcast(arguments[0], ir.IntType(64))
-
-    return types.int64(types.float64), generate
+    return intrinsic(same_bits)
 
 
 def _fetch(typing: Any, rows: Any, at: Any) -> Any:
@@ -155,8 +149,8 @@ def _fits(operation: str) -> Any:
 
 load: Callable[[Any, int], int] = intrinsic(_load)
 save: Callable[[Any, int, int], None] = intrinsic(_save)
-as_float: Callable[[int], float] = intrinsic(_as_float)
-as_word: Callable[[float], int] = intrinsic(_as_word)
+as_float: Callable[[int], float] = _same_bits(types.int64, types.float64, ir.DoubleType())
+as_word: Callable[[float], int] = _same_bits(types.float64, types.int64, ir.IntType(64))
 #: Has the processor fetch a row, or an entry, that will be wanted soon; it goes on meanwhile.
 fetch: Callable[[Any, Any], None] = intrinsic(_fetch)
 add_fits = _fits("sadd_with_overflow")

@@ -131,16 +131,14 @@ class Arena:
         words[h + layout.ROWS], words[h + layout.STRIDE] = rows, table.stride
         words[h + layout.CAP] = capacity
 
-    def grow(self, header: int) -> None:
-        """Make room in the table that is full."""
-        if self._rows[header] >= ROWS_LIMIT:
+    def grow(self, full: int) -> None:
+        """Make room in the table that is full, by its header, or in the undo log."""
+        if full == layout.LOG_FULL:
+            self._log *= 4
+        elif self._rows[full] >= ROWS_LIMIT:
             raise PlanError("a step of the plan has more records than the compiled engine can: use a smaller candidate")
-        self._rows[header] *= 2
-        self._lay_out()
-
-    def grow_log(self) -> None:
-        """Make room in the undo log."""
-        self._log *= 4
+        else:
+            self._rows[full] *= 2
         self._lay_out()
 
     def gathered(self, table: HashTable) -> Rows:

@@ -74,9 +74,13 @@ class _Place:
 
     def _bind(self) -> None:
         for i, variable in enumerate(self.entry.variables):
-            if variable in self.names:
-                self._unless(f"x{i} == {self.names[variable]}")
-            self.names.setdefault(variable, f"x{i}")
+            self._name(variable, f"x{i}")
+
+    def _name(self, variable: int, word: str) -> None:
+        """Note the word that a variable has; skip where it has another already."""
+        if variable in self.names:
+            self._unless(f"{word} == {self.names[variable]}")
+        self.names.setdefault(variable, word)
 
     def walk_alone(self) -> tuple[object, ...] | None:
         """Write the walk through the records that change, and return its identity.
@@ -135,7 +139,7 @@ class _Place:
         if not set(self.names) >= fm.variables_of(self.delta.formula):
             raise CannotCompile("a formula leaves a record open")  # pragma: no cover - expansions bind every variable
 
-    def _look_up_known(self, aside: fm.Atom) -> None:
+    def _look_up_known(self, aside: fm.Atom | None = None) -> None:
         for entry in self.delta.lookups:
             if entry != aside and entry not in self.weights and all(v in self.names for v in entry.variables):
                 self._weigh(entry, self._weight_of(entry))
@@ -179,13 +183,8 @@ class _Place:
         base = writer.bind(table.row(row), "b")
         writer.line(f"{row} = load(state, {base} + {at})")
         for i, variable in enumerate(atom.variables):
-            if i in known:
-                continue
-            word = writer.bind(f"load(state, {base} + {i})")
-            if variable in self.names:
-                self._unless(f"{word} == {self.names[variable]}")
-            else:
-                self.names[variable] = word
+            if i not in known:
+                self._name(variable, writer.bind(f"load(state, {base} + {i})"))
         self._weigh(atom, writer.bind(f"as_float(load(state, {base} + {table.width}))", "w"))
 
     def _weigh(self, entry: fm.Lookup, weight: str) -> None:
@@ -250,9 +249,7 @@ class _Place:
 
     def _finish(self, at_once: bool) -> None:
         writer = self.writer
-        for entry in self.delta.lookups:
-            if entry not in self.weights:
-                self._weigh(entry, self._weight_of(entry))
+        self._look_up_known()
         self._count_once()
         old, new = self._value(self.delta.formula)
         writer.line(f"old_value = {old}", f"new_value = {new}")
@@ -281,11 +278,9 @@ class _Place:
         if isinstance(formula, fm.MinMax):
             choose = "min" if formula.smaller else "max"
             return self._both(sides, lambda value: f"{choose}({value[0]}, {value[1]})")
-        if formula.norm is not None:
-            sides.append(self.weights[formula.norm])
-            return self._both(sides, lambda v: f"({v[0]} * {v[1]} / {v[2]} if {v[2]} > 0.0 else 0.0)")
-        norms = self._both(sides, lambda v: f"abs({v[0]}) + abs({v[1]})")
-        return self._both([*sides, norms], lambda v: f"({v[0]} * {v[1]} / {v[2]} if {v[2]} > 0.0 else 0.0)")
+        given = formula.norm
+        norm = self._both(sides, lambda v: f"abs({v[0]}) + abs({v[1]})") if given is None else self.weights[given]
+        return self._both([*sides, norm], lambda v: f"({v[0]} * {v[1]} / {v[2]} if {v[2]} > 0.0 else 0.0)")
 
     def _both(self, parts: list[BeforeAfter], text: Callable[[list[str]], str]) -> BeforeAfter:
         old = self.writer.bind(text([before for before, _ in parts]), "w")

@@ -264,44 +264,37 @@ class CompiledEvaluator:
             return
         pending = [*self._pending, changes]
         self._undo()
-        if status == layout.UNSTEADY:
-            self._evaluate_afresh(pending)
+        if status == layout.UNSTEADY and self._evaluate_afresh(pending) == 0:
             return
         self._weaken(self._held())
         for change in pending:
             self._take_in(change)
 
-    def _evaluate_afresh(self, pending: Sequence[SourceChanges]) -> None:
-        """Take in what is pending by evaluating afresh; a rollback evaluates afresh too."""
+    def _evaluate_afresh(self, pending: Sequence[SourceChanges]) -> int:
+        """Take in what is pending by evaluating afresh, if no refusal is left.
+
+        A rollback evaluates afresh too.
+        """
         for changes in pending[:-1]:
             self._apply(changes)
         before = self.outputs
+        with self._unchecked():
+            refusal = self._apply(pending[-1])
+        changed = self._held()
         self._undo()
-        held = self._held()
-        self._kept = self._kept or held
-        self._load(self._changed(held, pending))
+        if refusal:
+            return refusal
+        self._kept = self._kept or self._held()
+        self._load(changed)
         self._moved = [
             {x: w for x in {**old, **new} if abs(w := new.get(x, 0.0) - old.get(x, 0.0)) >= layout.DUST}
             for old, new in zip(before, self.outputs, strict=True)
         ]
+        return 0
 
     def _held(self) -> dict[str, Rows]:
         """The candidate as it is, a pending proposal included, as words."""
         return {name: self._arena.rows(table) for name, (_, table, _) in self._design.sources.items()}
-
-    def _changed(self, held: Mapping[str, Rows], pending: Sequence[SourceChanges]) -> dict[str, Rows]:
-        """The candidate with changes, as words."""
-        found = {}
-        for name, (number, table, _) in self._design.sources.items():
-            weights = dict(zip(map(tuple, held[name].words.tolist()), held[name].weights.tolist(), strict=True))
-            for which, words, moved in pending:
-                mine = which == number
-                for row, weight in zip(words[mine][:, : table.width].tolist(), moved[mine].tolist(), strict=True):
-                    weights[tuple(row)] = weights.get(tuple(row), 0.0) + weight
-            kept = {row: weight for row, weight in weights.items() if abs(weight) >= layout.DUST}
-            words = np.array(list(kept), dtype=np.int64).reshape(len(kept), table.width)
-            found[name] = Rows(words, np.array([*kept.values()], dtype=np.float64))
-        return found
 
     # --- the array: proposals over words, tables that grow, memos that are learnt ------------------------------
 
@@ -352,9 +345,7 @@ class CompiledEvaluator:
             self._learn()
         if self._design.memos:
             self._module.forget(self._arena.words)
-        if status == layout.LOG_FULL:
-            self._arena.grow_log()
-        elif status != layout.MISSING:
+        if status != layout.MISSING:
             self._arena.grow(status)
         for changes in pending:
             self._apply(changes)

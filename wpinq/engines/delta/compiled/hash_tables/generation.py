@@ -42,7 +42,10 @@ def generate(steps: st.Steps, assumptions: Assumptions, extra: ExtraLoops | None
     for step in design.consumers:
         deltas.write_emission(design, step)
     for step in steps.all:
-        _process_step(design, step)
+        if isinstance(step, JoinStep) and step in design.norms:
+            _process_norm(design, step)
+        if step in design.held:
+            _process_table(design, step)
     design.memos = [(memo, *_memo_tables(design, memo)) for memo in steps.dictionary.memos.values()]
     process = _process_all(design)
     more: list[rt.Routine] = []
@@ -140,14 +143,6 @@ def _scaled(routine: rt.Routine, coefficient: int, words: list[str], weight: str
 
 
 # --- the routines that apply gathered changes, table by table, and the entry points ----------------------------------
-
-
-def _process_step(design: Design, step: Step) -> None:
-    """Write what applies the changes of a step's norms and table."""
-    if isinstance(step, JoinStep) and step in design.norms:
-        _process_norm(design, step)
-    if step in design.held:
-        _process_table(design, step)
 
 
 def _process_all(design: Design) -> rt.Routine:
