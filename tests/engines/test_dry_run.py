@@ -14,6 +14,7 @@ from wpinq.engines.sql.compile import Plan
 from wpinq.engines.sql.duckdb import database, table_cache
 from wpinq.engines.sql.duckdb.database import Database
 from wpinq.engines.sql.duckdb.instance import DryRun
+from wpinq.engines.sql.duckdb.table_cache import ANY_THREADS
 from wpinq.errors import EvaluationFailed, PlanError
 from wpinq.expr.values import Value
 from wpinq.kernel.noisy_evaluation import NoisyEvaluator
@@ -119,9 +120,11 @@ def test_calls_of_python_run_on_one_thread_whichever_connection_asks() -> None:
         data: dict[str, dict[Value, float]] = {"lists": {(0.5, 0.25): 1.0, (2.0,): 2.0}}
         assert held.evaluate(LISTS.plan, data) == {0.75: 1.0, 2.0: 2.0}
         beside = held.open().dry_run._tables.connection
-        assert beside.execute("SELECT wpinq_sum([1.5]), current_setting('threads')").fetchall() == [(1.5, 1)]
-        assert connection.execute("SELECT wpinq_sum([1.5]), current_setting('threads')").fetchall() == [(1.5, 1)]
+        calling = "SELECT wpinq_sum([1.5]), current_setting('threads')"
+        assert beside.execute(calling).fetchall() == connection.execute(calling).fetchall() == [(1.5, 1)]
+        assert connection.execute(f"{threads}{ANY_THREADS}").fetchall() == [(1,)]
         assert connection.execute(threads).fetchall() == beside.execute(threads).fetchall() == [(2,)]
+        assert connection.execute(f"{calling}{ANY_THREADS}").fetchall() == [(1.5, 1)]
 
 
 def test_a_source_of_another_declaration_takes_the_place_of_the_empty_one() -> None:

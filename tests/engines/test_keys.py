@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import groupby
 from random import Random
 from typing import Any
 
@@ -21,6 +22,7 @@ from wpinq.engines.sql.duckdb import table_cache
 from wpinq.engines.sql.duckdb.database import Database
 from wpinq.engines.sql.duckdb.instance import Connection
 from wpinq.expr.values import KeyPairs
+from wpinq.plan.arithmetic import FLOAT
 
 EDGES = wp.source("edges", src=int, dst=int, weights=True)
 DEGREES = EDGES.group_by(lambda e: e.src, lambda group: F.count(group))
@@ -289,3 +291,32 @@ def test_one_thread_reads_few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
             opened.forget("edges")
             assert opened.evaluate(EDGES.select(lambda e: e.src).plan, data, keys=[3, 4]) == {3: 10.0, 4: 10.0}
     assert threads == [1, 2, 1]
+
+
+def test_threads_stop_and_start_only_where_a_statement_needs_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They take what DuckDB keeps of memory with them, and the next statement asks for it anew."""
+    people = wp.source("people", city=str, pay=float)
+    data = {"people": {(f"city {i % 90}", float(i)): 1.0 for i in range(900)}}
+    keys = [f"city {i}" for i in range(5, 105)]
+    asked = wp.mean("pay", 0, 800), wp.sum("pay", 0, 800), wp.mean("pay", 0, 700)
+    tables = [people.by("city", keys=keys).agg(epsilon=1, x=of) for of in asked]
+    whole = [reference.evaluate(table.measurements[0].plan, data, FLOAT) for table in tables]
+    monkeypatch.setattr(table_cache, "KEPT_RECORDS", 8)
+    numbers: list[list[int]] = []
+    execute = Connection.execute
+
+    def watched(self: Connection, sql: str, given: Any = ()) -> Any:
+        found = execute(self, sql, given)
+        numbers[-1].append(self._state.now)
+        return found
+
+    with Database(threads=2) as opened:
+        monkeypatch.setattr(Connection, "execute", watched)
+        for table, expected in zip(tables, whole, strict=True):
+            (measurement,) = table.measurements
+            assert measurement.domain is not None
+            numbers.append([])
+            found = opened.evaluate(measurement.plan, data, keys=measurement.domain)
+            assert found == pytest.approx({key: expected[key] for key in measurement.domain if key in expected})
+    of_mean, of_sum, of_next = ([number for number, _ in groupby(each)] for each in numbers)
+    assert (of_mean[-1:], of_sum[-2:], of_next) == ([1], [2, 1], [1])

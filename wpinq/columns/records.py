@@ -245,7 +245,7 @@ Sums = tuple[str, list[Value]] | None
 
 
 def fetch_many(connection: Any, read_from: str, type_: Type, records: Sequence[Value], sums: Sums = None) -> KeyWeights:
-    """The weights of many records without lists, by a join with a table of them.
+    """The weights of many records without lists, by a join with columns of them.
 
     Their places are read back. Pairs are joined by their first fields and their second. Where `sums` has the weights
     of all second fields in a row, it is read instead, by the first fields.
@@ -261,18 +261,20 @@ def fetch_many(connection: Any, read_from: str, type_: Type, records: Sequence[V
             read_from, (factors, types) = sums[0], (factors[:1], types[:1])
             weights = [f"w{sums[1].index(value)}" for value in records.factors[1]]
     query, place, names = f"FROM {read_from} AS q", "0", iter(column_names(type_))
+    connection.complete()  # what ran before, if its rows were not read: arrays are registered between statements
     for i, (keys, kind) in enumerate(zip(factors, types, strict=True)):
         leaves = zip(column_names(kind), leaf_types(kind), leaf_columns(kind, keys), strict=True)
         size = len(keys)
-        arrays = {n: _column(iter(held), (leaf or BOOL).with_nullable(null), size) for n, (leaf, null), held in leaves}
-        create(connection, f"wanted{i}", kind)
-        load(connection, f"wanted{i}", arrays | {"w": np.arange(size, dtype=np.float64)})
-        on = " AND ".join(f"q.{next(names)} IS NOT DISTINCT FROM k{i}.{name}" for name in arrays) or "TRUE"
-        query, place = f"{query} JOIN wanted{i} AS k{i} ON {on}", f"{place} * {size} + k{i}.w"
+        arrays = {n: _column(held, (leaf or BOOL).with_nullable(null), size) for n, (leaf, null), held in leaves}
+        connection.register(f"{LOADING}{i}", arrays | {"place": np.arange(size)})
+        typed = zip(arrays, column_types(kind), strict=True)
+        same = (f"q.{next(names)} IS NOT DISTINCT FROM CAST(k{i}.{name} AS {sql})" for name, sql in typed)
+        query = f"{query} JOIN {LOADING}{i} AS k{i} ON {' AND '.join(same) or 'TRUE'}"
+        place = f"{place} * {size} + k{i}.place"
     columns = ", ".join(f"coalesce(q.{name}, 0.0) AS {name}" for name in weights)
-    found = connection.execute(f"SELECT CAST({place} AS BIGINT) AS place, {columns} {query}").fetchnumpy()
+    found = connection.execute(f"SELECT {place} AS place, {columns} {query}").fetchnumpy()
     for i in range(len(factors)):
-        connection.execute(f"DROP TABLE wanted{i}")
+        connection.unregister(f"{LOADING}{i}")
     held = np.zeros((len(records) // len(weights), len(weights)))
     for column, name in zip(held.T, weights, strict=True):
         column[found["place"]] = found[name]

@@ -22,7 +22,7 @@ from wpinq.columns.records import LOADING, create, insert
 from wpinq.columns.storage import SETTINGS_OF_ALL, StoredColumns
 from wpinq.columns.unlinked_file import stop_progress_bar
 from wpinq.engines.sql.compile import Plan, source_tables
-from wpinq.engines.sql.duckdb.table_cache import SMALL, TableCache, query_keys
+from wpinq.engines.sql.duckdb.table_cache import ANY_THREADS, SMALL, TableCache, query_keys
 from wpinq.engines.sql.engine import Batch, check_nesting
 from wpinq.engines.sql.rewrites import REWRITES
 from wpinq.engines.sql.script import Rewrite
@@ -86,7 +86,7 @@ class Connection:
             register(self._connection)
             self._state.registered = True
         threads = 1 if calls or LOADING in sql or SMALL in sql else self._state.threads
-        if threads != self._state.now:
+        if threads != self._state.now and (threads == 1 or ANY_THREADS not in sql):
             self._connection.execute(f"SET threads = {threads}")
             self._state.now = threads
         return self._connection.execute(_REWRITTEN.sub(self._rewritten, sql), given)

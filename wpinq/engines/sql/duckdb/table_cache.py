@@ -36,11 +36,12 @@ from wpinq.plan.arithmetic import Weights
 #: Keys, for which a query is written in another way, and whose answers are read row by row.
 FEW = 64
 
-_ENDS = {"low": min, "high": max}
 _NARROWING = re.compile(r"\$(values|null|low|high)(\d+)")
 _TEXT = re.compile(r"'[^']*'")
 #: In a query of few rows, which one thread reads sooner than several.
 SMALL = "/* few rows */"
+#: In a query of little work, on as many threads as before it: DuckDB gives memory back when it stops or starts threads.
+ANY_THREADS = "/* any threads */"
 _NONZERO = re.compile(r"\ASELECT \* FROM \((.*)\) WHERE w <> 0\Z", re.DOTALL)
 
 
@@ -80,8 +81,8 @@ def narrowing(query: str, lists: Mapping[str, list[Any]]) -> dict[str, Any]:
     for end, place in _NARROWING.findall(_TEXT.sub("", query)):
         asked = lists.get(f"keys{place}", [])
         values = [value for value in asked if value is not None]
-        ends = {"values": values, "null": None in asked}
-        given[end + place] = ends[end] if end in ends else _ENDS[end](values, default=None)
+        low, high = min(values, default=None), max(values, default=None)
+        given[end + place] = {"values": values, "null": None in asked, "low": low, "high": high}[end]
     return given
 
 
@@ -211,7 +212,7 @@ class TableCache:
         for part in range(parts):
             sql = f"INSERT INTO {name} {statement.query}" if part else statement.sql
             rows += self.connection.execute(sql.replace(ALL_ROWS, f"% {parts} = {part}")).fetchall()[0][0]
-        self.tables[name] = _CachedTable(self._sources(statement.reads), rows, self._size(name, rows))
+        self.tables[name] = _CachedTable(self._sources(statement.reads), rows, self._size(name + ANY_THREADS, rows))
 
     def drop(self, table: str) -> None:
         """Mark a table as not read by any plan, and trim the tables that are kept.
@@ -235,9 +236,8 @@ class TableCache:
 
     def release(self, tables: Sequence[str]) -> None:
         """The query of an output was run, or is not to be: it reads these no more."""
-        for table in tables:
-            if table in self.tables:
-                self.drop(table)
+        for table in filter(self.tables.__contains__, tables):
+            self.drop(table)
 
     def forget(self, source: str) -> None:
         """Drop what was made of a source, which goes next."""
@@ -299,7 +299,7 @@ class TableCache:
             self.create(SqlStatement(compiled.steps[-1][0], query, held.table, compiled.reads), True)
             if apart == 1:
                 held.read_from = f"({compiled.output.replace(f'({query})', held.table)})"
-                held.sums = held.table, self.connection.execute(f"SELECT {beside[1]}").fetchone()[0]
+                held.sums = held.table, self.connection.execute(f"SELECT {beside[1]}{ANY_THREADS}").fetchone()[0]
         elif held.weights is None and compiled.table is not None:
             held.table, held.read_from = compiled.table, f"({compiled.output})"
         self.results[of_plan] = held
@@ -486,13 +486,12 @@ def query_keys(
     before = tables.count_query(of_plan)
     few = len(keys) <= FEW and before < QUERIES_BEFORE_STORING and plan.program().grows
     compiled = replace(plan, keyed=few).program()
-    output: Mapping[Value, Any] = {}
     alike = batch.alike(plan.root, "rows") if batch is not None else []
     if not keys and len(alike) < 2:
         _try(tables, compiled)
         if compiled.narrowed:
             _try(tables, plan.program())
-        return output
+        return {}
     compiled = compiled if len(alike) > 1 or plain else tables.without_tables(compiled)
     run(compiled, tables, on_step)
     if len(alike) > 1:
