@@ -7,7 +7,6 @@ command line is checked before a ledger is made or data are read.
 from __future__ import annotations
 
 import argparse
-import gc
 import io
 import sys
 import warnings
@@ -23,15 +22,11 @@ from wpinq.cli.arguments import EXIT_CODES, abandon_stdout, as_options, ledger_f
 from wpinq.errors import WpinqError, WpinqWarning, nearest, suggest, system_reason
 from wpinq.runtime.public import NO_ARGUMENTS
 
-#: Most objects of a command stay to its end: looking through them again and again took a seventh of a synthesis.
-_COLLECT_RARELY = 100_000, 50, 100
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; the exit code."""
     own_process = arguments is None  # what the process was started with: nothing else runs in it
     if own_process:
-        gc.set_threshold(*_COLLECT_RARELY)
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):  # a terminal that cannot show a sign must not cost an answer
                 stream.reconfigure(errors="backslashreplace")

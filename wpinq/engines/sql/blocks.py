@@ -41,8 +41,8 @@ class SqlTable:
     few : tuple of (str, int)
         Columns whose values are among 0, 1, …, n − 1 whatever the data are, each with that n, which the plan says.
     mirrored : bool
-        Whether it has pairs of one type, in two columns or as the column `item`, and with each (x, y) also (y, x), as
-        often and of the same weights.
+        Whether it has pairs of one type, in two columns, and with each (x, y) also (y, x), as often and of the same
+        weights.
     unequal : bool
         Whether it has two columns alone, of one type, which are equal in no row.
     piece : (str, str) or None
@@ -378,14 +378,7 @@ def mirrored(relation: Relation) -> bool:
     shown = [[*t.leaves(t.aligned(block.output, relation.type))] for block in relation.blocks]
     rows = [(block.tables, block.condition, block.weight) for block in relation.blocks]
     one, other = (Counter((row, *pair[::step]) for row, pair in zip(rows, shown, strict=True)) for step in (1, -1))
-    if one == other and all(len(pair) == 2 for pair in shown):
-        return True
-    for pair, (((alias, table), *others), condition, weight) in zip(shown, rows, strict=True):
-        item = t.column(alias, "item", True)
-        packed = pair == [t.call(f"struct_field:{i}", item) for i in range(2)]
-        if others or not table.mirrored or condition != t.TRUE or not packed or item in columns(weight):
-            return False
-    return True
+    return one == other and all(len(pair) == 2 for pair in shown)
 
 
 def unequal(relation: Relation) -> bool:

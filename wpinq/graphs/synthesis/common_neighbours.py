@@ -90,12 +90,12 @@ def _add_slices(starts: Integers, near: Integers, limits: Floats, found: Floats)
     for a in range(len(weight)):
         count = 0
         for b in near[starts[a] : starts[a + 1]]:
+            share = 0.5 / (starts[b + 1] - starts[b])
             for c in near[starts[b] : starts[b + 1]]:
                 if c > a:
-                    if weight[c] == 0:
-                        seen[count] = c
-                        count += 1
-                    weight[c] += 0.5 / (starts[b + 1] - starts[b])
+                    seen[count] = c  # written over where it was seen before: that is faster than to ask
+                    count += weight[c] == 0
+                    weight[c] += share
         for c in seen[:count]:
             for i in range(len(found)):
                 found[i] += min(max(weight[c] - limits[i], 0.0), limits[i + 1] - limits[i])

@@ -275,7 +275,7 @@ def class_mixing(edges: Integers, classes: DegreeClasses) -> Floats:
     return (one_way + one_way.T).astype(np.float64)
 
 
-@lru_cache(maxsize=256)  # as many numbers as the degree each: those of small groups are asked for again and again
+@lru_cache(maxsize=512)  # as many numbers as the degree each: those of small groups are asked for again and again
 def _triangles_by_part(degree: int) -> Integers:
     """The triangles at a node whose edges go to cliques, by size of part.
 
@@ -401,16 +401,19 @@ def local_clustering(degrees: Integers, edges: Integers) -> tuple[int, Floats]:
     count, place = len(degrees), np.empty(len(degrees), dtype=np.int64)
     place[np.argsort(degrees, kind="stable")] = np.arange(count)
     low, high = rising(place[edges])
-    keys = np.sort(low * count + high)
     starts = np.concatenate([[0], np.cumsum(np.bincount(low, minlength=count))])
     found = np.zeros(count, dtype=np.int64)
-    compiled(_count_triangles)(starts, keys % max(count, 1), np.full(count, -1), found)
+    compiled(_count_triangles)(low, high, starts, np.full(count, -1), found)
     pairs = np.maximum(degrees * (degrees - 1) / 2, 1)
     return int(found.sum()) // 3, found[place] / pairs
 
 
-def _count_triangles(starts: Integers, neighbours: Integers, marks: Integers, found: Integers) -> None:
+def _count_triangles(low: Integers, high: Integers, starts: Integers, marks: Integers, found: Integers) -> None:
     """Count the triangles at each node, whose neighbours are those of no lower degree."""
+    neighbours, at = np.empty_like(high), starts.copy()
+    for i in range(len(low)):
+        neighbours[at[low[i]]] = high[i]
+        at[low[i]] += 1
     for u in range(len(found)):
         for v in neighbours[starts[u] : starts[u + 1]]:
             marks[v] = u

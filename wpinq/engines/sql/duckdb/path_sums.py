@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from wpinq.columns.records import load
+from wpinq.columns.records import LOADING
 from wpinq.runtime.arrays import Integers, compiled, numbered
 
 #: About how many pairs of ends have their sums at a time, and how many paths are added up before a signal is heard.
@@ -20,7 +20,7 @@ def count_sums(connection: Any, table: str, first: str, second: str, step: str) 
     None where there is no machine code, or a middle is null or no integer. No total of `sums` overflows, and the halves
     of one are added with a carry; DuckDB makes them a float, as it does in the SQL.
     """
-    halves = f"CAST(w // {2**64} AS BIGINT) AS high, CAST(w % {2**64} AS UBIGINT) AS low"
+    halves = f"CAST(w >> 64 AS BIGINT) AS high, CAST(w & {2**64 - 1} AS UBIGINT) AS low"
     if (add := compiled(_add_paths)) is _add_paths:
         return None
     one = connection.execute(f"SELECT c0, c1, {halves} FROM ({first})").fetchnumpy()
@@ -45,11 +45,10 @@ def count_sums(connection: Any, table: str, first: str, second: str, step: str) 
     for begin, end in [*pairwise(blocks), (nodes, nodes)]:  # at the end sums of single paths, by their legs
         size = add(begin, end, legs, after, held, high, low, alone)
         sums = {"n": np.ones(size, np.int64), "h": high[:size], "l": low[:size]}
-        connection.execute("CREATE OR REPLACE TEMP TABLE halves (n BIGINT, h HUGEINT, l HUGEINT)")
-        load(connection, "halves", sums if begin < end else {"n": alone, "h": legs[2], "l": legs[3]})
-        total = f"CAST(h * {2**64} + l AS DOUBLE) * {step}"
-        connection.execute(f"INSERT INTO {table} SELECT sum(n), {total} AS total FROM halves GROUP BY total")
-    connection.execute("DROP TABLE halves")
+        connection.register(LOADING, sums if begin < end else {"n": alone, "h": legs[2], "l": legs[3]})
+        total = f"CAST(CAST(h AS HUGEINT) * {2**64} + l AS DOUBLE) * {step}"
+        connection.execute(f"INSERT INTO {table} SELECT sum(n), {total} AS total FROM {LOADING} GROUP BY total")
+        connection.unregister(LOADING)
     return int(connection.execute(f"SELECT count(*) FROM {table}").fetchall()[0][0])
 
 

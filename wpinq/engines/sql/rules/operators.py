@@ -154,7 +154,8 @@ def _(operator: ops.Join, script: Script, inputs: list[b.Relation], output: b.Re
         keys.append(key)
         norms.append(norm)
     left, right = sides
-    weight = t.call("divide_weights", t.times(left.weight, right.weight), t.call("float_add", *norms))
+    norm = t.call("greatest", t.call("float_add", *norms), t.number(1e-300))
+    weight = t.call("quotient", t.times(left.weight, right.weight), norm)
     joined = b.Block(
         left.tables + right.tables,
         t.both([left.condition, right.condition, t.same_value(*keys)]),

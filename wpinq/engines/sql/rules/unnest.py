@@ -12,7 +12,6 @@ integers; a piece that is a whole width is that width, another is off by two ste
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -29,8 +28,9 @@ from wpinq.expr.nodes import Constant, Lambda
 from wpinq.expr.types import FLOAT, ListOf, TupleOf, Type, Weighted
 from wpinq.plan.operators import SelectMany, Shave
 
-#: The most weighted elements that are rows without a list: the rows below are read once for each.
-_FEW = 2
+#: The most weighted elements, and the most of known shares, that are rows without a list: the rows below are read once
+#: for each.
+_FEW, _MOST = 2, 8
 
 
 def select_many(operator: SelectMany, script: Script, given: Relation, output: Relation) -> Relation:
@@ -38,37 +38,49 @@ def select_many(operator: SelectMany, script: Script, given: Relation, output: R
     wanted = operator.bounded_function(operator.function)
     type_ = wanted.type
     assert isinstance(type_, ListOf)
-    blocks = []
-    dialect = script.emitter.dialect
-    if isinstance(type_.element, Weighted):
-        given = script.once(given)  # the shares of a list run in Python: once for each distinct record
+    blocks, dialect, element = list[Block](), script.emitter.dialect, type_.element
+    weighted, record = (True, element.record) if isinstance(element, Weighted) else (False, element)
+    given = script.once(given) if weighted else given  # the shares of a list run in Python: once for each record
     for block in given.blocks:
         items = t.as_term(lower(script, wanted, block.output))
-        apart = _items_apart(items) if isinstance(type_.element, Weighted) and operator.bound == type_.bound else ()
+        apart = _items_apart(items) if weighted and operator.bound == type_.bound else ()
         if 0 < len(apart) <= _FEW:
-            assert isinstance(type_.element, Weighted)
-            blocks += _few_weighted(script, block, apart, type_.element.record)
+            blocks += _few_weighted(script, block, apart, record)
+            continue
+        # the shares of elements, all different where they are weighted, as far as the plan has them
+        known = operator.written_shares() if apart or not weighted else None
+        shares = [share for _, share in known or () if apart or Fraction(float(share)) == share]
+        written = [item.arguments[0] for item in apart] or _written(items)[: operator.bound]
+        if shares and (few := _few_known(block, written, shares, record)):
+            blocks += few
             continue
         if type_.bound is None or operator.bound < type_.bound:
             items = t.call("first", items, t.literal(str(operator.bound)))
         inner, read = script.select(block, [items, block.weight], ["items", "w"])
-        if isinstance(type_.element, Weighted):
-            # the shares of elements that are all different, where the plan has them
-            shares = [t.number(float(share)) for _, share in operator.written_shares() or ()] if apart else []
-            sql = _weighted(script, inner, operator.bound, shares)
+        if weighted:
+            sql = _weighted(script, inner, operator.bound, [t.number(float(share)) for share in shares])
         else:
             length = f"CAST({dialect.write('list_length', 'items')} AS DOUBLE)"
             norm = f"greatest({length}, {operator.least_norm}.0)"
             sql = f"SELECT {dialect.unnest({'item': 'items'})}, w / {norm} AS w FROM ({inner})"
-        element = type_.element
-        table = derived(sql, [("item", True)], read)
-        scan = script.scan(replace(table, mirrored=not isinstance(element, Weighted) and _both_ways(items)))
-        shape = t.unpack(t.column(scan.tables[0][0], "item", True), element)
-        if isinstance(element, Weighted):
-            assert isinstance(shape, t.RecordShape)
-            shape = shape.fields[0]
-        blocks.append(replace(scan, output=shape))
+        scan = script.scan(derived(sql, [("item", True)], read))
+        item = t.column(scan.tables[0][0], "item", True)
+        blocks.append(replace(scan, output=t.unpack(t.call("struct_field:0", item) if weighted else item, record)))
     return replace(output, blocks=tuple(blocks))
+
+
+def _few_known(block: Block, items: Sequence[t.SqlTerm], shares: Sequence[Fraction], record: Type) -> list[Block]:
+    """The elements of a written list as blocks over the rows of one table, without the list.
+
+    What is joined to them is joined to columns, not to fields of a struct. A product with a share has the bits of the
+    quotient: shares that are not written are powers of 2. None for long lists, several tables and nested functions.
+    """
+    shapes = [t.aligned(_unpacked(item, record), record) for item in items]
+    nested = any(below.arguments for shape in shapes for term in t.leaves(shape) for below in term.arguments)
+    if len(block.tables) > 1 or nested or len(items) > _MOST or len(shares) != len(items) or not all(shares):
+        return []
+    weights = [t.times(block.weight, t.number(float(share))) for share in shares]
+    return [replace(block, output=shape, weight=each) for shape, each in zip(shapes, weights, strict=True)]
 
 
 def _items_apart(items: t.SqlTerm) -> tuple[t.SqlTerm, ...]:
@@ -76,18 +88,17 @@ def _items_apart(items: t.SqlTerm) -> tuple[t.SqlTerm, ...]:
 
     Elements are pairs of a record and its weight. No two records are equal, so there is nothing to merge.
     """
-    written = _written_pairs(items)
-    records = [item.arguments[0] for item in written]
+    written = _written(items)
+    records = [item.arguments[0] for item in written if item.text == "struct:2"]
     apart = len(records) < 2 or len({*zip(*_constants(records), strict=True)}) == len(records)
-    return written if apart else ()
+    return written if apart and len(records) == len(written) else ()
 
 
-def _written_pairs(items: t.SqlTerm) -> tuple[t.SqlTerm, ...]:
-    """The elements of a list that is written out, where they are pairs; else none."""
+def _written(items: t.SqlTerm) -> tuple[t.SqlTerm, ...]:
+    """The elements of a list that is written out; else none."""
     while items.text.startswith("cast:"):
         (items,) = items.arguments
-    written = items.text.startswith("list:") and all(item.text == "struct:2" for item in items.arguments)
-    return items.arguments if written else ()
+    return items.arguments if items.text.startswith("list:") else ()
 
 
 def _constants(terms: Sequence[t.SqlTerm]) -> Iterator[list[str]]:
@@ -147,12 +158,6 @@ def _unpacked(term: t.SqlTerm, type_: Type) -> t.Shape:
     if not isinstance(type_, TupleOf) or term.text != f"struct:{len(type_.elements)}":
         return t.unpack(term, type_)
     return t.RecordShape(None, tuple(map(_unpacked, term.arguments, type_.elements)))
-
-
-def _both_ways(items: t.SqlTerm) -> bool:
-    """Whether the elements of a list are pairs, each with its reverse in the list."""
-    pairs = [item.arguments for item in _written_pairs(items)]
-    return bool(pairs) and Counter(pairs) == Counter(pair[::-1] for pair in pairs)
 
 
 def _weighted(script: Script, inner: str, bound: int, known: Sequence[t.SqlTerm]) -> str:

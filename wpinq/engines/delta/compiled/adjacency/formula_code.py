@@ -331,5 +331,5 @@ def distinct(rows: Integers) -> tuple[Integers, NDArray[np.int64]]:
     """The distinct rows, and for each row the number of its like."""
     if rows.shape[1] == 0:
         return np.zeros((min(1, len(rows)), 0), dtype=np.int64), np.zeros(len(rows), dtype=np.int64)
-    found, numbers = np.unique(rows, axis=0, return_inverse=True)
-    return found, numbers.reshape(-1).astype(np.int64)
+    found, numbers = np.unique(rows[:, 0] if rows.shape[1] == 1 else rows, axis=0, return_inverse=True)
+    return found.reshape(-1, rows.shape[1]), numbers.reshape(-1).astype(np.int64)

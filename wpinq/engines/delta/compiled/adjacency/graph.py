@@ -29,7 +29,7 @@ from wpinq.engines.delta.compiled.values import Dictionary
 from wpinq.errors import PlanError
 from wpinq.expr.types import INT, Type
 from wpinq.expr.values import Value, order_key
-from wpinq.runtime.arrays import Floats, Integers
+from wpinq.runtime.arrays import Floats, Integers, distinct
 
 #: Undirected edges, each once: pairs of labels, or an array of shape (edges, 2).
 Edges = Sequence[tuple[Value, Value]] | NDArray[np.int64]
@@ -86,7 +86,7 @@ def numbered(edges: Edges, type_: Type, least: int, others: Sequence[Value] | No
         labels = np.fromiter(names, dtype=object, count=len(names))
     vertices = Vertices(labels, type_)
     one = ends.min(axis=1, initial=len(vertices)) * len(vertices) + ends.max(axis=1, initial=0)
-    if len(ends) < least or len(np.unique(one)) < len(ends) or bool(np.any(ends[:, 0] == ends[:, 1])):
+    if len(ends) < least or len(distinct(one)) < len(ends) or bool(np.any(ends[:, 0] == ends[:, 1])):
         least_text = {0: "", 1: "one edge or more, ", 2: "two edges or more, "}[least]
         raise PlanError(f"a walk starts from a simple graph: {least_text}each edge once, and no loops")
     return vertices, np.ascontiguousarray(ends.astype(np.uint32))

@@ -78,7 +78,7 @@ class NeighbourWalk:
         self._elsewhere, self._factors = 0.0, list[Floats]()
         for number, (goal, each) in enumerate(zip(goals, rescaled, strict=True)):
             self._aim(number, goal, each)
-        self.resynchronize()
+        self._call("evaluate")
 
     # --- set up -----------------------------------------------------------------------------------------------
 
