@@ -236,10 +236,11 @@ def estimate_degrees(
     curve ends at 2·D, unless nodes beyond make the answers e^1.5 times as likely.
 
     The nodes of the graph at hand vary around the curve as at random (Poisson), and masses tell how. The k-th degree
-    from above is then `Σ_y min(max(nodes above y − k + 1, 0), 1)`: the degrees keep the mass of these nodes. Without a noisy largest degree, the largest is nearer to its median the less stands out of noise. Single
-    nodes far off the curve, hubs, are found first, one by one, as long as each makes the answers e⁴ times as likely.
-    A noisy largest degree has a say in both (see `NoisyLargest`), and then the largest is the median of what is left
-    of it.
+    from above is then `Σ_y min(max(nodes above y − k + 1, 0), 1)`: the degrees keep the mass of these nodes. Without a
+    noisy largest degree, the largest is nearer to its median the less stands out of noise. Single nodes far off the
+    curve, hubs, are found first, one by one, as long as each makes the answers e⁴ times as likely. A noisy largest
+    degree has a say in both (see `NoisyLargest`). Then the largest is the median of what is left of it, and the second
+    gets the difference.
 
     Parameters
     ----------
@@ -289,7 +290,7 @@ def estimate_degrees(
         raise AnswersError("noise dominates the released degrees: measure with a larger epsilon or share")
     if largest is not None:
         top = largest.median(fitted.nodes(), max(fitted.taken_out, default=0))
-        found[-2:] = found[-2] + found[-1] - top, top  # of the stubs that masses tell of
+        found[-2:] = found[-2] + found[-1] - top, top  # the sum is as the masses tell it
         found = np.sort(np.clip(found, 1, top))
     return found
 
@@ -747,10 +748,10 @@ def estimate_clustering(
 
 
 def random_clustering(classes: DegreeClasses, mixing: Floats) -> Floats:
-    """The share of closed wedges at nodes of each degree, in graphs that are random but for their mixing.
+    """The share of closed wedges by degree in graphs that are random but for their mixing.
 
-    Two neighbours of a node, reached by a stub each, have other stubs. With the mean m of these in each class there
-    are `m_p·m_q·x_pq/(S_p·S_q)` edges between them in the mean, as likely as not none (Poisson).
+    Two neighbours of a node, reached by a stub each, have other stubs, m_p in the mean of a class. So the mean number
+    of edges between them is `m_p·m_q·x_pq/(S_p·S_q)`, and the chance of one is that of Poisson's law.
     """
     others = classes.stub_mean(np.arange(classes.degrees.max() + 1.0) - 1)
     reached = mixing / classes.stubs[:, None]
