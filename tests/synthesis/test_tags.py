@@ -209,6 +209,19 @@ def test_a_tail_is_not_drawn_out_by_some_noise_on_two_tags() -> None:
         assert abs(estimate_degrees(mass, 6, limits)[-1] / degrees.max() - 1) < 0.2
 
 
+def test_degrees_follow_masses_where_few_nodes_are() -> None:
+    """A smooth curve has about as many nodes from 128 to 203 as on either side: here there are three times as many."""
+    few = np.repeat([100, 135, 140, 145, 155, 160, 190, 195, 320], [12, 5, 5, 5, 5, 5, 2, 2, 1])
+    degrees, limits = np.sort(np.concatenate([power_law(5000), few])), degree_limits(512)
+    tags = tag_weights(limits, 512)
+    off = []
+    for seed in range(4):
+        mass = tags[degrees].sum(axis=0) + np.random.default_rng(seed).laplace(scale=4, size=len(limits) - 1)
+        found = estimate_degrees(mass, 4, limits, NoisyLargest(320, 2))
+        off.append((tags[found].sum(axis=0) - tags[degrees].sum(axis=0))[limits.index(64) :])
+    assert np.abs(np.mean(off, axis=0)).max() < 12
+
+
 def test_degrees_lost_in_noise_are_refused() -> None:
     with pytest.raises(AnswersError, match="noise dominates"):
         estimate_degrees(np.full(3, -50.0), 1.0, [0, 2, 4, 8])
