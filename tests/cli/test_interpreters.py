@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
@@ -72,9 +73,19 @@ def test_ctrl_c_is_heard_again_once_they_are_loaded(monkeypatch: pytest.MonkeyPa
     import wpinq.cli.main
     from wpinq.__main__ import main
 
-    former = signal.getsignal(signal.SIGINT)
+    former, collecting = signal.getsignal(signal.SIGINT), list[tuple[int, ...]]()
     monkeypatch.setattr(wpinq.cli.main, "main", lambda: signal.getsignal(signal.SIGINT))
+    for name in ("freeze", "set_threshold"):  # which are for a process that ends then, and this one goes on
+        monkeypatch.setattr(gc, name, lambda *numbers: collecting.append(numbers))
     assert main() is former  # type: ignore[comparison-overlap]
+    assert [len(numbers) for numbers in collecting] == [3, 0]
+
+
+def test_only_the_command_changes_how_objects_are_collected() -> None:
+    state = "(gc.get_threshold(), gc.get_freeze_count())"
+    call = "wpinq.cli.main.main(['explain', 'none.wpinq'])"
+    done = run("-c", f"import gc; before = {state}; import wpinq.cli.main; {call}; print(before == {state})")
+    assert (done.returncode, done.stdout) == (0, "True\n")
 
 
 def test_the_version_is_told_without_the_modules_of_the_command_line() -> None:

@@ -28,8 +28,8 @@ from wpinq.expr.nodes import Constant, Lambda
 from wpinq.expr.types import FLOAT, ListOf, TupleOf, Type, Weighted
 from wpinq.plan.operators import SelectMany, Shave
 
-#: The most weighted elements, and the most of known shares, that are rows without a list: the rows below are read once
-#: for each.
+#: The most weighted elements, and the most blocks of known shares, that are rows without a list: the rows below are
+#: read once for each, and lists of lists multiply.
 _FEW, _MOST = 2, 8
 
 
@@ -51,7 +51,7 @@ def select_many(operator: SelectMany, script: Script, given: Relation, output: R
         known = operator.written_shares() if apart or not weighted else None
         shares = [share for _, share in known or () if apart or Fraction(float(share)) == share]
         written = [item.arguments[0] for item in apart] or _written(items)[: operator.bound]
-        if shares and (few := _few_known(block, written, shares, record)):
+        if 0 < len(shares) * len(given.blocks) <= _MOST and (few := _few_known(block, written, shares, record)):
             blocks += few
             continue
         if type_.bound is None or operator.bound < type_.bound:
@@ -73,11 +73,11 @@ def _few_known(block: Block, items: Sequence[t.SqlTerm], shares: Sequence[Fracti
     """The elements of a written list as blocks over the rows of one table, without the list.
 
     What is joined to them is joined to columns, not to fields of a struct. A product with a share has the bits of the
-    quotient: shares that are not written are powers of 2. None for long lists, several tables and nested functions.
+    quotient: shares that are not written are powers of 2. None for several tables and nested functions.
     """
     shapes = [t.aligned(_unpacked(item, record), record) for item in items]
     nested = any(below.arguments for shape in shapes for term in t.leaves(shape) for below in term.arguments)
-    if len(block.tables) > 1 or nested or len(items) > _MOST or len(shares) != len(items) or not all(shares):
+    if len(block.tables) > 1 or nested or len(shares) != len(items) or not all(shares):
         return []
     weights = [t.times(block.weight, t.number(float(share))) for share in shares]
     return [replace(block, output=shape, weight=each) for shape, each in zip(shapes, weights, strict=True)]
