@@ -107,7 +107,7 @@ def test_only_the_keys_asked_for_leave_the_database(database: Database, monkeypa
 
     monkeypatch.setattr(table_cache, "at_keys", watched)
     fetch_many = table_cache.fetch_many
-    monkeypatch.setattr(table_cache, "fetch_many", lambda *given: watched(fetch_many(*given), given[-1]))
+    monkeypatch.setattr(table_cache, "fetch_many", lambda *given, **how: watched(fetch_many(*given, **how), given[-1]))
     monkeypatch.setattr(table_cache, "KEPT_RECORDS", 0)
     data = {"edges": {(i % 5, i): 1.0 for i in range(50)}}
     many = [3, *range(9, 200)]
@@ -320,3 +320,30 @@ def test_threads_stop_and_start_only_where_a_statement_needs_them(monkeypatch: p
             assert found == pytest.approx({key: expected[key] for key in measurement.domain if key in expected})
     of_mean, of_sum, of_next = ([number for number, _ in groupby(each)] for each in numbers)
     assert (of_mean[-1:], of_sum[-2:], of_next) == ([1], [2, 1], [1])
+
+
+@pytest.mark.parametrize("type_", [int, str])
+def test_several_threads_compute_what_many_keys_are_sought_in(type_: type, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One thread alone reads columns of Python's, and what joins them would run on it, too."""
+    edges = wp.source("edges", src=type_, dst=type_)
+    ends = edges.join(edges, lambda a: a.dst, lambda b: b.src, lambda a, b: (a.src, b.dst)).select(lambda pair: pair[0])
+    data = {"edges": {(type_(i % 90), type_(i // 7)): 1.0 for i in range(900)}}
+    keys = [type_(i) for i in range(5, 105)]
+    plans = [ends.plan, ends.where(lambda end: end != type_(6)).plan]
+    monkeypatch.setattr(table_cache, "KEPT_RECORDS", 8)
+    threads: list[int] = []
+    execute = Connection.execute
+
+    def watched(self: Connection, sql: str, given: Any = ()) -> Any:
+        found = execute(self, sql, given)
+        if "HUGEINT" in sql and " AS place" in sql:
+            threads.append(self._state.now)
+        return found
+
+    with Database(threads=2) as opened, opened.batch(plans):
+        monkeypatch.setattr(Connection, "execute", watched)
+        for plan in plans:
+            whole = reference.evaluate(plan, data, FLOAT)
+            found = opened.evaluate(plan, data, keys=keys)
+            assert found == pytest.approx({key: whole[key] for key in keys if key in whole})
+    assert threads == [2, 2]

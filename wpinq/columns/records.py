@@ -244,11 +244,14 @@ def in_order(weights: Mapping[Value, Any], keys: Sequence[Value]) -> Sequence[An
 Sums = tuple[str, list[Value]] | None
 
 
-def fetch_many(connection: Any, read_from: str, type_: Type, records: Sequence[Value], sums: Sums = None) -> KeyWeights:
+def fetch_many(
+    connection: Any, read_from: str, type_: Type, records: Sequence[Value], sums: Sums = None, computed: bool = False
+) -> KeyWeights:
     """The weights of many records without lists, by a join with columns of them.
 
     Their places are read back. Pairs are joined by their first fields and their second. Where `sums` has the weights
-    of all second fields in a row, it is read instead, by the first fields.
+    of all second fields in a row, it is read instead, by the first fields. With `computed`, what is read is work for
+    several threads, and the columns are put in tables: one thread alone reads those of Python.
     """
     import numpy as np
 
@@ -267,14 +270,19 @@ def fetch_many(connection: Any, read_from: str, type_: Type, records: Sequence[V
         size = len(keys)
         arrays = {n: _column(held, (leaf or BOOL).with_nullable(null), size) for n, (leaf, null), held in leaves}
         connection.register(f"{LOADING}{i}", arrays | {"place": np.arange(size)})
+        wanted = f"wanted{i}" if computed else f"{LOADING}{i}"
+        if computed:
+            connection.execute(f"CREATE OR REPLACE TEMP TABLE {wanted} AS SELECT * FROM {LOADING}{i}")
         typed = zip(arrays, column_types(kind), strict=True)
         same = (f"q.{next(names)} IS NOT DISTINCT FROM CAST(k{i}.{name} AS {sql})" for name, sql in typed)
-        query = f"{query} JOIN {LOADING}{i} AS k{i} ON {' AND '.join(same) or 'TRUE'}"
+        query = f"{query} JOIN {wanted} AS k{i} ON {' AND '.join(same) or 'TRUE'}"
         place = f"{place} * {size} + k{i}.place"
     columns = ", ".join(f"coalesce(q.{name}, 0.0) AS {name}" for name in weights)
     found = connection.execute(f"SELECT {place} AS place, {columns} {query}").fetchnumpy()
     for i in range(len(factors)):
         connection.unregister(f"{LOADING}{i}")
+        if computed:
+            connection.execute(f"DROP TABLE wanted{i}")
     held = np.zeros((len(records) // len(weights), len(weights)))
     for column, name in zip(held.T, weights, strict=True):
         column[found["place"]] = found[name]

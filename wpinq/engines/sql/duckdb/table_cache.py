@@ -46,7 +46,12 @@ _NONZERO = re.compile(r"\ASELECT \* FROM \((.*)\) WHERE w <> 0\Z", re.DOTALL)
 
 
 def fetch_keys(
-    connection: Any, read_from: str, type_: Type, keys: Sequence[Value], narrowed: bool = False
+    connection: Any,
+    read_from: str,
+    type_: Type,
+    keys: Sequence[Value],
+    narrowed: bool = False,
+    computed: bool = False,
 ) -> Mapping[Value, Any]:
     """The weights of some records, by a semi-join with a table of their keys.
 
@@ -57,7 +62,7 @@ def fetch_keys(
     if not records:
         return {}
     if len(records) > FEW and not has_lists(type_):
-        return fetch_many(connection, read_from, type_, records)
+        return fetch_many(connection, read_from, type_, records, computed=computed)
     names, types = column_names(type_), column_types(type_)
     lists = {f"keys{i}": column for i, column in enumerate(leaf_columns(type_, records))}
     given: dict[str, Any] = dict(lists)
@@ -498,7 +503,7 @@ def query_keys(
         added: dict[Hashable, RowsToSum | None] = {(each.root, each.rewrites): each.program().added for each in alike}
         output = tables.at_keys(tables.keep_sums(of_plan, added, compiled.steps[-1][0]), type_, keys)
     elif compiled.narrowed or (batch is not None and compiled.grows and before == 0):
-        output = fetch_keys(tables.connection, f"({compiled.output})", type_, keys, compiled.narrowed)
+        output = fetch_keys(tables.connection, f"({compiled.output})", type_, keys, compiled.narrowed, computed=True)
     else:
         output = tables.at_keys(tables.keep_result(of_plan, compiled), type_, keys)
     tables.release(compiled.reads)

@@ -321,8 +321,10 @@ class CompiledEvaluator:
     @contextmanager
     def _unchecked(self) -> Iterator[None]:
         self._arena.words[layout.UNCHECKED] = 1
-        yield
-        self._arena.words[layout.UNCHECKED] = 0
+        try:
+            yield
+        finally:
+            self._arena.words[layout.UNCHECKED] = 0
 
     def _refusal(self) -> int:
         """The refusal that the module left, which is taken from it; 0 where there is none."""
