@@ -1,6 +1,6 @@
 """`wpinq synthesize` as a whole command, from the edge list to the graph and its statistics, beside what it may take.
 
-    python benchmarks/synthesize.py [DATA] [--only grqc ...] [--epsilon 1] [--runs 3]
+    python benchmarks/synthesize.py [DATA] [--only grqc ...] [--epsilon 1] [--runs 3] [--growth 10000 100000 1000000]
 
 DATA holds `graphs/*.txt.gz`; by default $WPINQ_DATA, else ../shared/data next to the checkout. Each run is a process
 of its own with a ledger file: seconds of the clock and of the processor, and the peak memory, against the limits. The
@@ -12,18 +12,21 @@ enron       a graph of the size of SNAP's email-Enron (36,692 nodes, 183,831 edg
 wedges      no synthesis: a session asked for the closed wedges by tag of ca-HepPh, protected and released
 
 The two large graphs are drawn: degrees are the quantiles of a logarithmic normal law with the median degree of the
-graph (25, and 3) and its number of edges, edges by `clique_graph`. What was drawn is printed.
+graph (25, and 3) and its number of edges, edges by `clique_graph`. What was drawn is printed. With `--growth`, it is
+the command without its walk, over graphs of the shape of Enron's with so many edges.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gzip
 import os
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import NormalDist
 
@@ -48,13 +51,19 @@ def degrees_of(nodes: int, edges: int, median: float, largest: int) -> npt.NDArr
     return degrees
 
 
-def draw(name: str, path: Path) -> None:
-    """Write a graph of the shape of that name, and print what it is."""
+def shape_of(edges: int) -> tuple[int, int, float, int, float]:
+    """Enron's with another number of edges: as many edges a node, and the largest degree with the root of them."""
+    nodes, usual, median, largest, clustering = SHAPES["enron"]
+    return nodes * edges // usual, edges, median, round(largest * (edges / usual) ** 0.5), clustering
+
+
+def draw(name: str, path: Path, shape: tuple[int, int, float, int, float]) -> None:
+    """Write a graph of a shape, and print what it is."""
     from wpinq.graphs.synthesis import graph_statistics
     from wpinq.graphs.synthesis.estimates import DegreeClasses
     from wpinq.graphs.synthesis.random_graphs import clique_graph, graphical
 
-    nodes, count, median, largest, clustering = SHAPES[name]
+    nodes, count, median, largest, clustering = shape
     degrees = np.sort(graphical(degrees_of(nodes, count, median, largest)))
     classes = DegreeClasses.of(degrees[degrees > 0])
     at_random = np.outer(classes.stubs, classes.stubs) / classes.stubs.sum()
@@ -75,12 +84,12 @@ def measure_wedges(path: str) -> None:
         session.release(answers)
 
 
-def run(name: str, path: Path, epsilon: str) -> dict[str, float]:
+def run(name: str, path: Path, epsilon: str, more: Sequence[str] = ()) -> dict[str, float]:
     """One process: its seconds of the clock and of the processor, and its peak memory in GB."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, __file__, "--wedges", str(path)]
         if name != "wedges":
-            options = ["--epsilon", epsilon, "--budget", epsilon, "--ledger", f"{folder}/ledger", "--quiet"]
+            options = ["--epsilon", epsilon, "--budget", epsilon, "--ledger", f"{folder}/ledger", "--quiet", *more]
             out = f"{folder}/out.txt"
             command = [sys.executable, "-m", "wpinq", "synthesize", str(path), *options, "--out", out]
         environment = dict(os.environ, PYTHONPATH=str(ROOT))
@@ -111,17 +120,28 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", choices=list(LIMITS), default=list(LIMITS))
     parser.add_argument("--epsilon", default="1")
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--growth", nargs="*", type=int, help="numbers of edges")
     parser.add_argument("--wedges", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.wedges:
         measure_wedges(given.wedges)
         return
     with tempfile.TemporaryDirectory() as folder:
+        if given.growth is not None:
+            print("| edges | seconds | of the processor | peak GB |\n| --- | --- | --- | --- |")
+            for edges in given.growth or (10**4, 10**5, 10**6):
+                path = Path(folder) / "edges.txt"
+                with contextlib.redirect_stdout(sys.stderr):
+                    draw(f"{edges:,} edges", path, shape_of(edges))
+                used = run("growth", path, given.epsilon, ("--steps", "1"))
+                passed, worked = used["passed"], used["worked"]
+                print(f"| {edges:,} | {passed:.1f} | {worked:.1f} | {used['peak']:.2f} |", flush=True)
+            return
         paths = {}
         for name in given.only:
             paths[name] = Path(folder) / f"{name}.txt"
             if name in SHAPES:
-                draw(name, paths[name])
+                draw(name, paths[name], SHAPES[name])
             else:
                 graph = {"grqc": "ca-GrQc", "wedges": "ca-HepPh"}[name]
                 paths[name].write_bytes(gzip.decompress((given.data / "graphs" / f"{graph}.txt.gz").read_bytes()))
