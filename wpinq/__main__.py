@@ -29,7 +29,7 @@ def main() -> int:
 
     signal.signal(signal.SIGINT, handler)
     code = run()
-    gc.freeze()  # what is left goes with the process: looking through it once more took half a second
+    gc.freeze()  # the rest goes with the process: looking through it once more took half a second
     return code
 
 

@@ -250,8 +250,8 @@ def fetch_many(
     """The weights of many records without lists, by a join with columns of them.
 
     Their places are read back. Pairs are joined by their first fields and their second. Where `sums` has the weights
-    of all second fields in a row, it is read instead, by the first fields. With `computed`, what is read is work for
-    several threads, and the columns are put in tables: one thread alone reads those of Python.
+    of all second fields in a row, it is read instead, by the first fields. With `computed`, several threads
+    compute the output, and the columns are put in tables: one thread alone reads those of Python.
     """
     import numpy as np
 
@@ -264,7 +264,7 @@ def fetch_many(
             read_from, (factors, types) = sums[0], (factors[:1], types[:1])
             weights = [f"w{sums[1].index(value)}" for value in records.factors[1]]
     query, place, names = f"FROM {read_from} AS q", "0", iter(column_names(type_))
-    connection.complete()  # what ran before, if its rows were not read: arrays are registered between statements
+    connection.complete()  # a query before, whose rows were not all read: arrays are registered between statements
     for i, (keys, kind) in enumerate(zip(factors, types, strict=True)):
         leaves = zip(column_names(kind), leaf_types(kind), leaf_columns(kind, keys), strict=True)
         size = len(keys)

@@ -240,7 +240,7 @@ def measurement_from_json(data: Any) -> Measurement:
 
 
 def read_plain(data: Any, read: Callable[[Any], T], what: str, refusal: type[WpinqError]) -> T:
-    """What is read from plain data; a refusal where they do not hold it."""
+    """Read a thing from plain data, or refuse where they do not hold it."""
     try:
         return read(data)
     except WpinqError as reason:

@@ -72,8 +72,8 @@ def select_many(operator: SelectMany, script: Script, given: Relation, output: R
 def _few_known(block: Block, items: Sequence[t.SqlTerm], shares: Sequence[Fraction], record: Type) -> list[Block]:
     """The elements of a written list as blocks over the rows of one table, without the list.
 
-    What is joined to them is joined to columns, not to fields of a struct. A product with a share has the bits of the
-    quotient: shares that are not written are powers of 2. None for several tables and nested functions.
+    A join reads columns then, and not fields of a struct. A product with a share has the bits of the quotient: shares
+    that are not written are powers of 2. None for several tables and nested functions.
     """
     shapes = [t.aligned(_unpacked(item, record), record) for item in items]
     nested = any(below.arguments for shape in shapes for term in t.leaves(shape) for below in term.arguments)
