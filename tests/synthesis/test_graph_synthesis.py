@@ -193,7 +193,8 @@ def test_with_much_epsilon_the_query_and_the_degrees_come_out_as_they_were() -> 
 @pytest.mark.parametrize(
     ("name", "place", "estimates"),
     [
-        ("tags", "estimates", ["estimate_degrees", "estimate_clustering", "estimate_mixing", "fit_fields"]),
+        ("tags", "degree_sequence", ["estimate_degrees"]),
+        ("tags", "estimates", ["estimate_clustering", "estimate_mixing", "fit_fields"]),
         pytest.param("tbi+jdd", "methods", ["fit_degrees"], marks=pytest.mark.long),
     ],
 )

@@ -17,14 +17,13 @@ from wpinq.api.query import Query
 from wpinq.errors import AnswersError, PlanError
 from wpinq.graphs import Bounds, fit_graph, read_edges
 from wpinq.graphs.synthesis import find_method, graph_statistics, tags as tag_method
+from wpinq.graphs.synthesis.degree_sequence import NoisyLargest, estimate_degrees, with_edges
 from wpinq.graphs.synthesis.estimates import (
     ClusteringCurves,
     DegreeClasses,
     Field,
-    NoisyLargest,
     balanced,
     estimate_clustering,
-    estimate_degrees,
     estimate_mixing,
     evidence_mean,
     fit_curve,
@@ -32,7 +31,6 @@ from wpinq.graphs.synthesis.estimates import (
     joint_weights,
     laplace_misfit,
     random_clustering,
-    with_edges,
 )
 from wpinq.graphs.synthesis.methods import DEFAULT_METHOD
 from wpinq.graphs.synthesis.random_graphs import class_mixing, clique_graph, graphical, random_graph
@@ -575,7 +573,7 @@ def test_answers_to_another_question_of_the_same_name_are_refused(name: str) -> 
 @pytest.mark.parametrize("degree", [0, 1])
 def test_degrees_that_make_no_two_edges_are_lost_in_noise(degree: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """All rounded to 0, which no class of degrees has; or one edge."""
-    monkeypatch.setattr("wpinq.graphs.synthesis.estimates.estimate_degrees", lambda *answers: np.full(2, degree))
+    monkeypatch.setattr("wpinq.graphs.synthesis.degree_sequence.estimate_degrees", lambda *answers: np.full(2, degree))
     with pytest.raises(AnswersError, match="fewer than two edges, because noise dominates"):
         fit_graph(simulated(20), "tags", Settings(100))
 

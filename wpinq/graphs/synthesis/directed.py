@@ -18,7 +18,7 @@ from numpy.random import Generator
 from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.graphs.recipes import check_edges
-from wpinq.graphs.synthesis import estimates, uncertainty
+from wpinq.graphs.synthesis import degree_sequence, uncertainty
 from wpinq.graphs.synthesis.method import COMPONENTS, COUNT, TOP, Estimates, answered
 from wpinq.graphs.synthesis.tags import ANY, CLOSED, EDGES, JOINT, MASS, PAIRS, Tagged, count_interval, degree_limits
 from wpinq.measure.answers import Answers
@@ -128,7 +128,7 @@ class Directed(Tagged):
 def _degrees(mass: Answers) -> Integers:
     """Out- or in-degrees above 0, from their noisy masses by tag."""
     limits = degree_limits(ANY)[: len(mass) + 1]
-    return estimates.estimate_degrees(np.asarray(mass.values) / 2, mass.scale / 2, limits)
+    return degree_sequence.estimate_degrees(np.asarray(mass.values) / 2, mass.scale / 2, limits)
 
 
 def directed_edges(edges: Integers, both: int, out: Integers, into: Integers, rng: Generator) -> Integers:
@@ -165,7 +165,7 @@ def directed_edges(edges: Integers, both: int, out: Integers, into: Integers, rn
     nodes = int(edges.max(initial=0)) + 1
     degrees = np.stack([np.bincount(made[:, side], minlength=nodes) for side in (0, 1)])
     most = int(np.bincount(edges.ravel(), minlength=nodes).max(initial=0))
-    wanted = [estimates.with_edges(each, len(made) / 2, len(made) / 2) for each in (out, into)]
+    wanted = [degree_sequence.with_edges(each, len(made) / 2, len(made) / 2) for each in (out, into)]
     most = max([most, *(int(each.max(initial=0)) for each in wanted)])
     above = np.stack([_above(have, most) - _above(want, most) for have, want in zip(degrees, wanted, strict=True)])
     compiled(_turn)(ends, twice, degrees, above, _TURNS, rng)
@@ -174,7 +174,7 @@ def directed_edges(edges: Integers, both: int, out: Integers, into: Integers, rn
 
 def _above(degrees: Integers, most: int) -> Floats:
     """The number of degrees above 0, 1, …, most."""
-    return estimates.above_each(np.bincount(degrees, minlength=most + 2)[1:].astype(np.float64))
+    return degree_sequence.above_each(np.bincount(degrees, minlength=most + 2)[1:].astype(np.float64))
 
 
 def _turn(ends: Integers, twice: Integers, degrees: Integers, above: Floats, turns: int, rng: Generator) -> None:

@@ -26,7 +26,7 @@ from wpinq.errors import AnswersError
 from wpinq.expr.values import Value
 from wpinq.graphs import tags
 from wpinq.graphs.counts import component_count, largest_degree, triangle_count
-from wpinq.graphs.synthesis import estimates, method, uncertainty
+from wpinq.graphs.synthesis import degree_sequence, estimates, method, uncertainty
 from wpinq.graphs.synthesis.common_neighbours import close_cycles
 from wpinq.graphs.synthesis.families import SeedTargets, likeliest_graph
 from wpinq.graphs.synthesis.method import COMPONENTS, COUNT, LOST, TOP, UNBOUNDED, Bounds, Estimates, Method, answered
@@ -281,7 +281,7 @@ class Tagged(Method):
         mass, top = answered(answers, MASS), answers.get(TOP)
         limits = degree_limits(ANY)[: len(mass) + 1]
         _check_version(MASS, mass, partial(tags.degree_mass_by_tag, limits=limits))
-        highest = None if top is None else estimates.NoisyLargest(float(top.value), top.scale)
+        highest = None if top is None else degree_sequence.NoisyLargest(float(top.value), top.scale)
         spread = degree_intervals(mass, limits, top)
         if EDGES in answers:
             spread["edges"] = count_interval(answers[EDGES], 0)
@@ -291,11 +291,11 @@ class Tagged(Method):
             spread["components"] = uncertainty.Interval.of_count(max(low, 1.0), max(high, 1.0))
         # where one component is not ruled out, it is likelier than as many as noise makes of it
         wanted = None if parts is None else round(float(parts.value)) if low > 1 else 1
-        fitted_degrees = estimates.estimate_degrees(_values(mass), mass.scale, limits, highest)
+        fitted_degrees = degree_sequence.estimate_degrees(_values(mass), mass.scale, limits, highest)
         degrees = np.sort(fitted_degrees)[-(nodes or 0) :]
         for _ in range(_EDGE_ROUNDS):  # so many components need edges, one for each other node
             tree = held.low if wanted is None else min(int((degrees > 0).sum()) - wanted, int(held.high))
-            filled = estimates.with_edges(degrees, max(held.low, tree), held.high)
+            filled = degree_sequence.with_edges(degrees, max(held.low, tree), held.high)
             degrees = graphical(np.minimum(filled, fitted_degrees.max()))  # none is above the largest
         if degrees.sum() < 4:
             raise AnswersError(LOST)
