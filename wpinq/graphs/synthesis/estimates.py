@@ -1,4 +1,4 @@
-"""Mixing and clustering of degrees from released numbers, smooth in the logarithm of the degree."""
+"""Mixing and clustering of degrees from released numbers, smooth in the log of the degree."""
 
 from __future__ import annotations
 
