@@ -21,7 +21,7 @@ from wpinq.graphs.synthesis.estimates import ClusteringCurves, DegreeClasses, fi
 from wpinq.graphs.synthesis.fit import ALL_STATISTICS, graph_structure
 from wpinq.graphs.synthesis.method import _mass, infeasible
 from wpinq.graphs.synthesis.report import report
-from wpinq.graphs.synthesis.tags import clustering_intervals, fine_limits, mixing_interval
+from wpinq.graphs.synthesis.tags import clustering_intervals, drawn_mixings, fine_limits, mixing_interval
 from wpinq.graphs.synthesis.uncertainty import (
     NOT_MEASURED,
     SWAMPED,
@@ -157,10 +157,10 @@ def test_the_interval_of_assortativity_holds_that_of_random_mixing_and_narrows_w
     widths = []
     for scale in (0.3, 10.0):
         found = [
-            mixing_interval(
-                classes, fit_fields(classes, shares, joint + rng.laplace(scale=scale, size=joint.shape), scale), rng
-            )
+            mixing_interval(classes, drawn_mixings(classes, fields, rng))
             for _ in range(8)
+            for noisy in [joint + rng.laplace(scale=scale, size=joint.shape)]
+            for fields in [fit_fields(classes, shares, noisy, scale)]
         ]
         assert sum(one.holds(0.0) for one in found) >= 2  # of 8 at 90 %: less with a chance of 1e-6
         widths.append(np.median([one.high - one.low for one in found]))
@@ -169,7 +169,7 @@ def test_the_interval_of_assortativity_holds_that_of_random_mixing_and_narrows_w
 
 def test_nodes_that_all_have_one_degree_have_no_assortativity() -> None:
     classes = DegreeClasses.of(np.full(40, 2))
-    found = mixing_interval(classes, [], np.random.default_rng(1))
+    found = mixing_interval(classes, [])
     assert (found.low, found.high, found.swamped) == (-1, 1, True)
 
 

@@ -332,6 +332,8 @@ _DRAWS, _PROPOSALS, _FREEDOM = 400, 5, 4
 #: As many curves, at least, share the weight of proposals: where fewer would, all weights are nearer to one another.
 _LEAST_EFFECTIVE = 100
 _SURE = 1e-12
+#: No doubt of the share by chance, and the most of it with doubt.
+SURE, _MOST_BY_CHANCE = np.ones((1, 1)), 0.99
 
 
 def estimate_clustering(
@@ -464,15 +466,16 @@ class ClusteringCurves:
         shares, evidence, modes = [fit[0] for fit in fits], [fit[1] for fit in fits], [fit[2] for fit in fits]
         return ClusteringCurves(there, nodes[there], adds, closed, deviation, models, shares, evidence, modes)
 
-    def drawn(self, rng: Generator) -> Floats:
+    def drawn(self, rng: Generator, doubt: Floats = SURE) -> Floats:
         """Curves given the numbers, a row each: of each model as many as it is likely.
 
         They are drawn by importance: the normal approximation alone has shares at high degrees, of which the numbers
-        tell little, that none of them allows.
+        tell little, that none of them allows. `doubt` has rows of factors of the share by chance, one drawn for each.
         """
-        return np.vstack([self._drawn(place, n, rng) for place, n in by_likelihood(self.evidence, rng, _DRAWS)])
+        drawn = by_likelihood(self.evidence, rng, _DRAWS)
+        return np.vstack([self._drawn(place, count, rng, doubt) for place, count in drawn])
 
-    def _drawn(self, place: int, count: int, rng: Generator) -> Floats:
+    def _drawn(self, place: int, count: int, rng: Generator, doubt: Floats) -> Floats:
         """So many curves of a model.
 
         Source: sampling by importance, and again by its weights (Rubin, JASA 1987).
@@ -485,14 +488,15 @@ class ClusteringCurves:
         spread = np.sqrt(_FREEDOM / rng.chisquare(_FREEDOM, _PROPOSALS * count))
         off = normal_draws(curvature, len(spread), rng) * spread
         z = self.modes[place][:, None] + off
-        shares, _ = logistic_share(octave, (basis @ z).T, chance)
+        by_chance = np.minimum(chance * doubt[rng.integers(len(doubt), size=len(spread))], _MOST_BY_CHANCE)
+        shares, _ = logistic_share(octave, (basis @ z).T, by_chance)
         misfit, _ = laplace_misfit((shares @ self.adds - self.closed) / self.deviation)
         weight = (_FREEDOM + len(z)) / 2 * np.log1p(np.einsum("ij,ij->j", off, curvature @ off) / _FREEDOM)
         weight -= misfit.sum(axis=1) + 0.5 * (z**2).sum(axis=0)
-        chance = np.exp(weight - weight.max())
-        while chance.sum() ** 2 < min(_LEAST_EFFECTIVE, count) * (chance**2).sum():
-            chance **= 0.9
-        return np.asarray(shares[rng.choice(len(shares), count, p=chance / chance.sum())])
+        likely = np.exp(weight - weight.max())
+        while likely.sum() ** 2 < min(_LEAST_EFFECTIVE, count) * (likely**2).sum():
+            likely **= 0.9
+        return np.asarray(shares[rng.choice(len(shares), count, p=likely / likely.sum())])
 
     def evidence_of_none(self) -> float:
         """How much likelier the numbers are without a closed wedge than by curves, as a logarithm."""

@@ -11,7 +11,7 @@ estimates give.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache, partial
@@ -56,13 +56,15 @@ from wpinq.sinks.graph_counts import COUNT as COUNTED, TriangleCount
 CURVES = "smoothing bias in the estimated degrees, or closed wedges that an edge has no room for"
 MIXED = "smoothing bias in the estimated degree mixing"
 _FIELD_DRAWS, _NULL_DRAWS = 200, 50_000
+#: The doubt of all closed wedges alike, in logarithms: of degrees, and of wedges that are cut.
+_DOUBT = 0.008
 _SURE = 1e-12
 #: Rounds: what is left of the difference in the rows is far below the noise.
 _BALANCING = 12
 
 
 def clustering_intervals(
-    curves: estimates.ClusteringCurves, nodes: int, rng: Generator, none: bool = False
+    curves: estimates.ClusteringCurves, nodes: int, rng: Generator, none: bool = False, doubt: Floats = estimates.SURE
 ) -> dict[str, uncertainty.Interval]:
     """Of triangles and average clustering.
 
@@ -80,37 +82,49 @@ def clustering_intervals(
         For the draws.
     none : bool
         Whether no triangle is the estimate: then it is not ruled out.
+    doubt : array of shape (draws, degrees)
+        As for `ClusteringCurves.drawn`.
     """
     if not len(curves.there):  # and no wedge: whether that is so of the secret graph these answers do not say
         return {
             "triangles": uncertainty.Interval(0.0, np.inf, True, CURVES),
             "average_clustering": uncertainty.Interval(0.0, 1.0, True, CURVES),
         }
-    shares = curves.drawn(rng)
+    shares = curves.drawn(rng, doubt)
+    off = np.exp(_DOUBT * rng.standard_normal(len(shares)))
     wedges = curves.nodes * curves.there * (curves.there - 1) / 2
     best = min(_misses(curves, share) for share in curves.shares)
     most = _followed(int((curves.adds > 0).any(axis=0).sum()))
     nothing, every = (_misses(curves, np.full(len(wedges), share)) - best < most for share in (0.0, 1.0))
     found = {}
     for name, counts in (("triangles", wedges / 3), ("average_clustering", curves.nodes / nodes)):
-        low, high = np.quantile(shares @ counts, [uncertainty.TAIL, 1 - uncertainty.TAIL])
+        low, high = np.quantile(off * (shares @ counts), [uncertainty.TAIL, 1 - uncertainty.TAIL])
         low, high = 0.0 if none or nothing else low, counts.sum() if every else high
         found[name] = uncertainty.Interval.of_count(low, high, CURVES)
     return found
 
 
-def mixing_interval(
+def drawn_mixings(
     classes: estimates.DegreeClasses, fields: Sequence[estimates.Field], rng: Generator
-) -> uncertainty.Interval:
-    """Of assortativity, the correlation of the degrees of the two ends of an edge.
+) -> list[list[Floats]]:
+    """For each reach the most likely mixing, and draws: of each reach as many as it is likely."""
+    return [
+        [
+            estimates.balanced(fields[place].mixed(fields[place].likeliest + off), classes.stubs, _BALANCING)
+            for off in (0.0, *estimates.normal_draws(fields[place].curvature, count, rng).T)
+        ]
+        for place, count in estimates.by_likelihood(estimates.reach_evidence(fields), rng, _FIELD_DRAWS)
+    ]
 
-    Parameters
-    ----------
-    classes, fields
-        As for `estimate_mixing`.
-    rng : Generator
-        For the draws.
-    """
+
+def chance_factors(classes: estimates.DegreeClasses, mixings: Iterable[Sequence[Floats]]) -> Floats:
+    """By what the share of wedges closed by chance is off in draws of the mixing, by degree; 1 in the median."""
+    drawn = np.array([estimates.random_clustering(classes, mixing) for _, *some in mixings for mixing in some])
+    return np.asarray(drawn / np.maximum(np.median(drawn, axis=0), _SURE))
+
+
+def mixing_interval(classes: estimates.DegreeClasses, mixings: Iterable[Sequence[Floats]]) -> uncertainty.Interval:
+    """Of assortativity, the correlation of the degrees of the two ends of an edge, by `drawn_mixings`."""
     degrees = classes.degrees.astype(np.float64)
     stubs, mean = degrees.sum(), classes.stub_mean(np.arange(classes.degrees.max() + 1.0))
     middle = (degrees**2).sum() / stubs
@@ -118,12 +132,8 @@ def mixing_interval(
     if variance < _SURE * middle**2:  # of nodes that all have one degree there is none
         return uncertainty.Interval(-1.0, 1.0, True, MIXED)
     draws = []
-    for place, count in estimates.by_likelihood(estimates.reach_evidence(fields), rng, _FIELD_DRAWS):
-        field, products = fields[place], list[float]()
-        for off in (0.0, *estimates.normal_draws(field.curvature, count, rng).T):
-            mixing = estimates.balanced(field.mixed(field.likeliest + off), classes.stubs, _BALANCING)
-            products.append(mean @ mixing @ mean / stubs)
-        estimate, *drawn = (np.array(products) - middle**2) / variance
+    for some in mixings:
+        estimate, *drawn = (np.array([mean @ mixing @ mean for mixing in some]) / stubs - middle**2) / variance
         draws += list(drawn - np.median(drawn) + estimate)
     low, high = np.clip(np.quantile(draws, [uncertainty.TAIL, 1 - uncertainty.TAIL]), -1, 1)
     return uncertainty.Interval(float(low), float(high), bool(high - low > uncertainty.WIDE), MIXED)
@@ -333,8 +343,11 @@ class Tagged(Method):
         def intervals(rng: np.random.Generator) -> dict[str, uncertainty.Interval]:
             with single_blas_thread():
                 curves = estimates.ClusteringCurves.of(*clustered, most, chance)
-                found = spread | clustering_intervals(curves, nodes or len(classes.degrees), rng, not clustering.any())
-                return found | {"assortativity": mixing_interval(classes, fields, rng)}
+                mixings = drawn_mixings(classes, fields, rng)
+                number, none = nodes or len(classes.degrees), not clustering.any()
+                doubt = chance_factors(classes, mixings)[:, curves.there]
+                found = spread | clustering_intervals(curves, number, rng, none, doubt)
+                return found | {"assortativity": mixing_interval(classes, mixings)}
 
         curves = classes, clustering, mixing
         seed: Callable[[Generator], Any] = partial(clique_graph, *curves)
