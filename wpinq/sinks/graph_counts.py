@@ -159,8 +159,7 @@ class LadderSink(Sink):
         return {source.source: Fraction(1, 2) if "symmetric" in source.facts else Fraction(1)}
 
     def usage(self, plan: Node, source: str) -> tuple[str, str]:
-        whole = self.stability(plan)[source] == 1
-        return "spent once for each edge" + ("" if whole else ", which is two records"), ""
+        return "spent once for each edge" + ", which is two records" * (self.stability(plan)[source] < 1), ""
 
     def demand(self, plan: Node, epsilon: Fraction) -> tuple[Node, Fraction]:
         ((_, share),) = self.stability(plan).items()
