@@ -142,7 +142,8 @@ def _misses(curves: estimates.ClusteringCurves, share: Floats) -> float:
 
 
 MASS, CLOSED, JOINT, PAIRS = "degree_mass", "closed_wedges", "joint_degrees", "pair_slices"
-#: The number of edges, which is measured where a split has a share for it: masses add up to it as exactly.
+#: The number of edges, which is measured where a split has a share for it: masses add up to it as exactly. So is the
+#: largest core: at ε = 1 a tenth of it is noise of ±23, and walks come nearer by themselves where cores are small.
 EDGES = "edge_count"
 #: Degrees beyond this public number are cut off in tags, unless a bound is given.
 LARGEST = 2**13
