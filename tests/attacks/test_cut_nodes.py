@@ -64,7 +64,7 @@ def test_a_node_of_a_declared_degree_moves_a_query_by_no_more_than_its_bill(name
 
 def test_a_node_pays_d_times_an_edge_for_counts_too() -> None:
     edge = wp.source("e", src=int, dst=int, unit_weight=2, facts=["unit_weights", "symmetric"])
-    for count in (graphs.triangle_count, graphs.largest_degree):
+    for count in (graphs.triangle_count, graphs.largest_degree, graphs.largest_core):
         assert count(nodes(50), 1).bill()["nodes"] == 50 * count(edge, 1).bill()["e"]
 
 

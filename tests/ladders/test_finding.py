@@ -5,11 +5,12 @@ from __future__ import annotations
 import random
 from itertools import combinations
 
+import networkx as nx
 import pytest
 
 from tests.support.brute_ladders import Edge, cliques, stars, triangles
 from tests.support.parameters import tenth
-from wpinq.sinks.graph_ladders import clique_ladder, simple_graph, star_ladder, triangle_ladder
+from wpinq.sinks.graph_ladders import clique_ladder, core_ladder, simple_graph, star_ladder, triangle_ladder
 
 
 def graphs(seed: int, number: int) -> list[list[Edge]]:
@@ -43,3 +44,11 @@ def test_fronts_and_counts_are_those_of_brute_force(seed: int) -> None:
             steps = [brute.sensitivity(t) for t in range(20)]
             assert [ladder.sensitivity(t) for t in range(20)] == steps, (type(ladder), edges)
             assert [ladder.reach(t) for t in range(21)] == [sum(steps[:t]) for t in range(21)]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_largest_core_is_that_of_networkx(seed: int) -> None:
+    """On the small graphs, and on larger ones whose cores lie in one another, with long paths."""
+    grown = [nx.gnp_random_graph(60, 0.2, seed), nx.barabasi_albert_graph(200, 5, seed), nx.path_graph(400)]
+    for edges in [*graphs(seed, 300), list(nx.disjoint_union_all(grown).edges), *(list(each.edges) for each in grown)]:
+        assert core_ladder(simple_graph(edges)).count == max(nx.core_number(nx.Graph(edges)).values(), default=0)

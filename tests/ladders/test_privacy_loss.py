@@ -25,6 +25,7 @@ from wpinq.sinks.graph_ladders import (
     SimpleGraph,
     clique_ladder,
     component_ladder,
+    core_ladder,
     degree_ladder,
     simple_graph,
     star_ladder,
@@ -42,6 +43,7 @@ MOVED: dict[str, Callable[[SimpleGraph], Ladder]] = {
     **LADDERS,
     "largest degree": degree_ladder,
     "components": component_ladder,
+    "largest core": core_ladder,
 }
 RUNGS = 40
 """Rungs that are compared one by one. Fronts of graphs of 7 vertices have met their last entry long before."""
@@ -150,19 +152,28 @@ def components(edges: list[FrontEntry]) -> int:
     return nx.number_connected_components(nx.Graph(edges))
 
 
-@pytest.mark.parametrize("number", ["largest degree", "components"])
+def core(edges: list[FrontEntry]) -> int:
+    """By the definition: the largest least degree of a subgraph that some of the vertices induce."""
+    nodes = sorted(set(chain(*edges)))
+    induced = (nx.Graph(edges).subgraph(some) for n in range(1, len(nodes) + 1) for some in combinations(nodes, n))
+    return max((min(degree for _, degree in graph.degree) for graph in induced), default=0)
+
+
+@pytest.mark.parametrize("number", ["largest degree", "components", "largest core"])
 @pytest.mark.parametrize("q", tenth([Fraction(1, 3), Fraction(9, 10), Fraction(1, 1000)]))
 def test_an_edge_costs_a_number_epsilon_and_no_more(q: Fraction, number: str) -> None:
     """With `q = exp(−ε)`, not its root: the sum is the same for all graphs, so a chance changes by 1/q at most.
 
     In rationals, for all graphs of up to 6 vertices, isolated ones among them, and every integer around both numbers.
     """
-    counted, worst = {"largest degree": largest, "components": components}[number], Fraction(0)
+    numbers: dict[str, Callable[[list[FrontEntry]], int]]
+    numbers = {"largest degree": largest, "components": components, "largest core": core}
+    counted, worst = lru_cache(maxsize=None)(lambda edges: numbers[number](list(edges))), Fraction(0)
     for less, more in neighbours(6):
         chances = []
         for edges in (less, more):
             ladder = MOVED[number](simple_graph(edges))
-            assert ladder.count == counted(edges)
+            assert ladder.count == counted(tuple(edges))
             last = 30
             total = 1 + 2 * sum(ladder.sensitivity(t) * q ** (t + 1) for t in range(last))
             total += 2 * q ** (last + 1) / (1 - q) * ladder.bound[0]  # LS_t is the bound itself, 1, from there on

@@ -200,6 +200,7 @@ def test_statistics_and_counts_of_subgraphs() -> None:
     assert str(graphs.triangle_count(EDGES, 1, interval_share="0.1").kind) == "number of triangles"
     assert str(graphs.star_count(EDGES, 3, 1, interval_share="0.1").kind) == "number of stars of 3 edges"
     assert str(graphs.largest_degree(EDGES, 1).kind) == "largest degree"
+    assert str(graphs.largest_core(EDGES, 1).kind) == "largest core"
     assert ages.geometric_count(1, over=[1]).kind == ages.noisy_count(1).kind
 
 

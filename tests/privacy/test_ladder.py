@@ -20,6 +20,7 @@ from wpinq.noise.ladder import LEAST_LADDER_SCALE, Ladder, as_float, below, choo
 from wpinq.sinks.graph_ladders import (
     clique_ladder,
     component_ladder,
+    core_ladder,
     degree_ladder,
     simple_graph,
     star_ladder,
@@ -34,6 +35,7 @@ LADDERS = {
     "cliques": clique_ladder(simple_graph(combinations(range(7), 2))),
     "largest degree": degree_ladder(simple_graph([(0, leaf) for leaf in range(1, 9)])),
     "components": component_ladder(simple_graph([(2 * part, 2 * part + 1) for part in range(9)])),
+    "largest core": core_ladder(simple_graph([*combinations(range(6), 2), *((0, leaf) for leaf in range(6, 12))])),
 }
 FALSE_ALARM = 1e-9
 

@@ -1,6 +1,8 @@
-"""Swaps after the walk: components joined with triangles as before, and triangles taken apart; degrees stay."""
+"""Swaps after the walk: components joined with triangles as before, triangles taken apart, cores; degrees stay."""
 
 from __future__ import annotations
+
+from fractions import Fraction
 
 import networkx as nx
 import numpy as np
@@ -8,9 +10,10 @@ import pytest
 
 import wpinq as wp
 from tests.support.parameters import for_each
-from wpinq.graphs import component_count, fit_graph
+from wpinq.graphs import Bounds, component_count, fit_graph
 from wpinq.graphs.synthesis import find_method
-from wpinq.graphs.synthesis.components import join_components, remove_triangles, split_components
+from wpinq.graphs.synthesis.components import join_components, remove_triangles, split_components, with_core
+from wpinq.graphs.synthesis.method import CORE, infeasible
 from wpinq.graphs.synthesis.public_nodes import PublicNodes
 from wpinq.mcmc import Settings
 
@@ -103,6 +106,49 @@ def test_triangles_are_taken_apart_down_to_a_number() -> None:
     assert degrees(after) == degrees(before)
 
 
+def core(edges: np.ndarray) -> int:
+    return max(nx.core_number(nx.Graph(edges.tolist())).values())
+
+
+SPARSE = nx.gnm_random_graph(300, 750, seed=1)
+DENSE = nx.disjoint_union(nx.complete_graph(12), SPARSE)
+STARS = nx.disjoint_union_all([nx.star_graph(9)] * 30)
+CAVES = nx.windmill_graph(40, 8)
+
+
+@for_each(
+    "case",
+    [
+        (DENSE, 4, 6, 6),
+        (DENSE, 11, 20, 11),
+        (SPARSE, 6, 7, 6),
+        (STARS, 6, 9, 6),
+        (STARS, 50, 60, 9),
+        (CAVES, 12, 12, 7),
+    ],
+)
+@for_each("seed", range(3))
+def test_a_core_is_brought_into_an_interval_and_degrees_stay(case: tuple[nx.Graph, int, int, int], seed: int) -> None:
+    """As far as degrees allow: of more than nine neighbours there is one node, or none."""
+    graph, low, high, expected = case
+    before = np.array(list(graph.edges))
+    after = with_core(before, low, high, np.random.default_rng(seed))
+    assert core(after) == expected
+    assert len({frozenset(edge) for edge in after.tolist()}) == len(before)
+    assert all(a != b for a, b in after.tolist())
+    assert degrees(after) == degrees(before)
+    moved = len({*map(tuple, np.sort(after).tolist())} - {*map(tuple, np.sort(before).tolist())})
+    assert (moved == 0) == (core(before) == expected)
+    assert (after == with_core(before, low, high, np.random.default_rng(seed))).all()
+
+
+def test_a_clique_is_lowered_by_the_fewest_swaps() -> None:
+    """Of 12 nodes 5, 4, 3, 2 and 1 edges go: then the rest has a core of 6 by itself."""
+    before = np.array(DENSE.edges)
+    after = with_core(before, 4, 6, np.random.default_rng(1))
+    assert (before < 12).all(axis=1).sum() - (after < 12).all(axis=1).sum() == 5 + 4 + 3 + 2 + 1
+
+
 def test_trees_alone_cannot_be_joined() -> None:
     before = np.array(TREES)
     assert (join_components(before, 1, np.random.default_rng(1)) == before).all()
@@ -151,3 +197,48 @@ def test_an_answer_below_one_is_an_interval_of_one() -> None:
     estimates = method.estimate(answers)
     found = estimates.intervals(np.random.default_rng(1))["components"]
     assert (found.low, found.high, estimates.components) == (1, 1, 1)
+
+
+HUBS = nx.disjoint_union_all([nx.star_graph(15)] * 14)
+SECRET = list(nx.disjoint_union_all([nx.complete_graph(10), nx.gnm_random_graph(200, 400, seed=1), HUBS]).edges)
+
+
+@pytest.mark.parametrize(("name", "public"), [("tags", False), ("directed", True)])
+def test_a_made_graph_has_the_released_largest_core(name: str, public: bool) -> None:
+    """Whatever the walk makes: a core of 9, the clique's, and any other that is in an answer."""
+    method, nodes = find_method(name), PublicNodes.of(range(500)) if public else None
+    split = {**method.shares, CORE: 0.1}
+    wanted = method.measurements(method.source(nodes=nodes), 10_000, split, Bounds(degree=64))
+    answers = {name: wp.simulate(asked, {"edges": SECRET}, seed=1) for name, asked in wanted.items()}
+    given = answers[CORE]
+    assert given.value == 9
+    for value in (5, 9, 12):
+        changed = wp.Answers(given.measurement, given.scale, np.array([float(value)]), simulated=True)
+        graph = fit_graph({**answers, CORE: changed}, method, Settings(seed=1, steps=500), nodes=nodes)
+        interval = graph.uncertainty["largest_core"]
+        assert graph.statistics()["largest_core"] == value
+        assert (interval.low, interval.high, interval.swamped) == (value, value, False)
+
+
+def test_the_largest_core_is_measured_only_where_a_split_has_a_share_for_it() -> None:
+    method = find_method("tags")
+    assert CORE not in method.shares
+    assert CORE not in method.measurements(method.source(), 1)
+    with_share = method.measurements(method.source(), 1, {**method.shares, CORE: 0.25})
+    assert with_share[CORE].epsilon == Fraction(1, 5)
+    assert wp.bill(with_share)["edges"] == 1
+    why = infeasible(with_share, Bounds(nodes=500, degree=10))[CORE]
+    assert why == "largest_core of any graph of at most 500 nodes is less than 10, and the noise is ±11"
+    assert CORE not in infeasible(with_share, Bounds(nodes=500, degree=20))
+
+
+def test_a_core_that_is_hidden_by_noise_is_an_interval_from_one() -> None:
+    """A graph of two edges has a core of 1; nothing is swapped for it."""
+    method = find_method("tags")
+    wanted = method.measurements(method.source(), 10_000, {**method.shares, CORE: 0.1})
+    answers = {name: wp.simulate(asked, {"edges": RINGS}, seed=1) for name, asked in wanted.items()}
+    low = answers[CORE]
+    for value, scale, expected in ((-50.0, low.scale, (1, 1)), (2.0, 20.0, (1, 48))):
+        answers[CORE] = wp.Answers(low.measurement, scale, np.array([value]), simulated=True)
+        found = method.estimate(answers).intervals(np.random.default_rng(1))["largest_core"]
+        assert (found.low, found.high) == expected

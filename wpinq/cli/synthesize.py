@@ -47,7 +47,7 @@ def add_parser(commands: Any) -> None:
     measured("--directed", action="store_true", help="directed edges, each a protected unit: --query directed")
     shares = (
         "the share of epsilon of each measurement, all or none (optional with tags: pair_slices, triangle_count, "
-        "largest_degree, component_count)"
+        "largest_degree, component_count, edge_count, largest_core)"
     )
     measured("--share", action="append", metavar="NAME=SHARE", help=shares)
     measured("--max-nodes", type=int, metavar="N", help="a public bound on nodes; with tags, for feasibility only")

@@ -7,6 +7,7 @@ from wpinq.graphs.counts import count_noise_scale as count_noise_scale
 from wpinq.graphs.counts import edges_from_joint_degrees as edges_from_joint_degrees
 from wpinq.graphs.counts import four_clique_count as four_clique_count
 from wpinq.graphs.counts import joint_degree_weight as joint_degree_weight
+from wpinq.graphs.counts import largest_core as largest_core
 from wpinq.graphs.counts import largest_degree as largest_degree
 from wpinq.graphs.counts import nodes_from_weight as nodes_from_weight
 from wpinq.graphs.counts import path_weight as path_weight

@@ -1,8 +1,8 @@
-"""Counts of subgraphs and components, and the largest degree: one whole number each.
+"""Counts of subgraphs and components, the largest degree and core: one whole number each.
 
 Queries release weights, and no weight is a count of triangles. These are no queries: they take the edges themselves,
 and give an integer whose noise goes with how far one edge can move it: a count in the graph at hand, by the ladder
-mechanism, and the largest degree or the components in any graph.
+mechanism, and the others in any graph.
 """
 
 from __future__ import annotations
@@ -204,6 +204,36 @@ def component_count(edges: Query, epsilon: EpsilonLike) -> ListedMeasurement:
     41.0
     """
     return _counted(edges, graph_counts.ComponentCount(), epsilon)
+
+
+def largest_core(edges: Query, epsilon: EpsilonLike) -> ListedMeasurement:
+    """The largest k for which some subgraph has all degrees ≥ k, plus noise of public scale 1/ε.
+
+    One edge changes it by at most 1 in any graph.
+
+    Parameters
+    ----------
+    edges, epsilon
+        As for `triangle_count`.
+
+    Returns
+    -------
+    Measurement
+        As for `largest_degree`, with the one key "largest core".
+
+    Notes
+    -----
+    Source: Seidman, Social Networks 1983, for cores; `docs/proofs/ladder.md`.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> friends = wp.source("friends", one=int, other=int, facts=["unit_weights"])
+    >>> clique = {"friends": [(a, b) for a in range(40) for b in range(a)]}
+    >>> wp.simulate(largest_core(friends, epsilon=1), clique, seed=1).value    # 39, and noise
+    40.0
+    """
+    return _counted(edges, graph_counts.LargestCore(), epsilon)
 
 
 def _counted(edges: Query, sink: graph_counts.LadderSink, epsilon: EpsilonLike) -> ListedMeasurement:

@@ -23,6 +23,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import accumulate
 from math import comb
 
 from wpinq.noise.exact_bernoulli import RandomBytes, exponential_bounds
@@ -316,7 +317,7 @@ def choose_power(weights: Sequence[int], scale: float, random: RandomBytes) -> i
         bounds = odds(scale, bits)
         if bounds is None:
             continue
-        low, high = (_partial_sums(weights, z) for z in bounds)
+        low, high = ([*accumulate(weight * z**k for k, weight in enumerate(weights))] for z in bounds)
         least, most = Fraction(drawn, 2**bits) * low[-1], Fraction(drawn + 1, 2**bits) * high[-1]
         for k, (before, after) in enumerate(zip((Fraction(0), *high), low, strict=False)):
             if before <= least and most <= after:
@@ -336,11 +337,3 @@ def as_float(count: int) -> float:
     """The nearest float, and the largest in place of infinity."""
     limit = sys.float_info.max
     return float(max(-int(limit), min(int(limit), count)))
-
-
-def _partial_sums(weights: Sequence[int], z: Fraction) -> list[Fraction]:
-    sums, total = [], Fraction(0)
-    for k, weight in enumerate(weights):
-        total += weight * z**k
-        sums.append(total)
-    return sums

@@ -1,8 +1,8 @@
-"""Counts of subgraphs and components, and the largest degree, by the ladder mechanism.
+"""Counts of subgraphs and components, the largest degree and core, by the ladder mechanism.
 
 Noise goes with the local sensitivity of the graph at hand, which is private; so is the error of a count, unless a share
-of epsilon is spent on it. An edge changes the largest degree and the components by at most 1 in every graph, so
-their noise is public.
+of epsilon is spent on it. An edge changes the largest degree, the components and the largest core by at most 1 in every
+graph, so their noise is public.
 """
 
 from __future__ import annotations
@@ -94,11 +94,9 @@ def _check_source(node: Node, name: str) -> None:
 def _permutes(function: Lambda) -> bool:
     """Whether a function of a pair is the identity or exchanges its two fields."""
     body = function.body.core
-    if isinstance(body, Variable):
-        return True
-    if not (isinstance(body, Call) and body.name == "record" and len(body.arguments) == 2):
-        return False
-    return sorted(map(_field, body.arguments)) == [0, 1]
+    return isinstance(body, Variable) or (
+        isinstance(body, Call) and body.name == "record" and sorted(map(_field, body.arguments)) == [0, 1]
+    )
 
 
 def _field(expr: Expr) -> int:
@@ -161,8 +159,7 @@ class LadderSink(Sink):
         return {source.source: Fraction(1, 2) if "symmetric" in source.facts else Fraction(1)}
 
     def usage(self, plan: Node, source: str) -> tuple[str, str]:
-        whole = self.stability(plan)[source] == 1
-        return "spent once for each edge" + ("" if whole else ", which is two records"), ""
+        return "spent once for each edge" + ", which is two records" * (self.stability(plan)[source] < 1), ""
 
     def demand(self, plan: Node, epsilon: Fraction) -> tuple[Node, Fraction]:
         ((_, share),) = self.stability(plan).items()
@@ -462,3 +459,19 @@ class ComponentCount(GraphNumber):
     key: ClassVar[str] = "components"
     syntax: ClassVar[tuple[SinkSyntax, ...]] = (SinkSyntax(name, (EPSILON,), lambda m: (m.plan, [])),)
     ladder = staticmethod(graph_ladders.component_ladder)
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class LargestCore(GraphNumber):
+    """The largest core plus double-geometric noise of scale 1/ε.
+
+    It is the largest k for which some subgraph has all degrees ≥ k. Without an edge, that subgraph has all degrees
+    ≥ k − 1.
+    """
+
+    name: ClassVar[str] = "LargestCore"
+    noun: ClassVar[str] = "largest core"
+    key: ClassVar[str] = noun
+    syntax: ClassVar[tuple[SinkSyntax, ...]] = (SinkSyntax(name, (EPSILON,), lambda m: (m.plan, [])),)
+    ladder = staticmethod(graph_ladders.core_ladder)

@@ -1,4 +1,4 @@
-"""Ladders of a graph for subgraphs, the largest degree or components, with fronts.
+"""Ladders of a graph for subgraphs, components, the largest degree or core, with fronts.
 
 A front needs the pairs of vertices that no other pair surpasses. Pairs without common neighbours enter by their sum of
 degrees alone, which is counted. The others are sought from the vertex of highest degree on, and no further than to
@@ -184,13 +184,28 @@ def component_ladder(graph: SimpleGraph) -> UnitLadder:
     return UnitLadder(int(connected_components(_matrix(graph), directed=False)[0]), ((0, 0),))
 
 
+def core_ladder(graph: SimpleGraph) -> UnitLadder:
+    """The largest core of a graph: the largest k for which some subgraph has all degrees ≥ k.
+
+    Vertices go whose degree among those left is at most k. Where all others have more, k rises to the least of theirs.
+    """
+    left, core = graph.degrees.copy(), 0
+    while left.any():
+        core = int(left[left > 0].min())
+        gone = np.flatnonzero((left > 0) & (left <= core))
+        while len(gone):
+            left[gone] = 0
+            near, edges = np.unique(graph.rows(gone), return_counts=True)
+            left[near] = np.maximum(left[near] - edges, 0)
+            gone = near[(left[near] > 0) & (left[near] <= core)]
+    return UnitLadder(core, ((0, 0),))
+
+
 def _highest_apart(graph: SimpleGraph, vertex: int) -> int:
     """The highest degree of the vertices not adjacent to one; 0 is always among them."""
-    row = graph.row(vertex)
-    beside = np.ones(len(row) + 2, dtype=np.bool_)
-    beside[row[row < len(beside)]] = False
-    if vertex < len(beside):
-        beside[vertex] = False
+    taken = np.append(graph.row(vertex), vertex)
+    beside = np.ones(len(taken) + 1, dtype=np.bool_)
+    beside[taken[taken < len(beside)]] = False
     others = np.flatnonzero(beside)  # the first of them has the highest degree, if it is a vertex with an edge
     return int(graph.degrees[others[0]]) if others[0] < len(graph) else 0
 

@@ -1,8 +1,8 @@
-"""Swaps after the walk: triangles taken apart, components joined or split, degrees kept.
+"""Swaps after the walk, with degrees kept: of triangles, cores and components.
 
 Triangles go where none may be, until clustering is as estimated. A walk by swaps leaves small parts by themselves, for
-few of its numbers tell of them. An edge {p, q} on a cycle and an edge {a, b} of another component become {a, q} and
-{p, b}: the components are one, and where no edge of the two closes a triangle, all triangles stay.
+few of its numbers tell of them, or of cores. An edge {p, q} on a cycle and an edge {a, b} of another component become
+{a, q} and {p, b}: the components are one, and where no edge of the two closes a triangle, all triangles stay.
 """
 
 from __future__ import annotations
@@ -70,9 +70,14 @@ def remove_triangles(edges: Integers, most: float, rng: Generator, *, count: boo
                 continue
             if q in near[p] and _may_join(near, a, q) and _may_join(near, p, b):
                 left -= sum(adds[u] + adds[v] + adds[c] for u, v in ((a, b), (p, q)) for c in near[u] & near[v])
-                for node, *ends in ((a, b, q), (b, a, p), (p, q, b), (q, p, a)):
-                    near[node] ^= {*ends}  # one goes, the other comes
+                _swap(near, a, b, p, q)
     return _edges_of(near)
+
+
+def _swap(near: list[set[int]], a: int, b: int, p: int, q: int) -> None:
+    """The edges {a, b} and {p, q} become {a, q} and {p, b}."""
+    for node, *ends in ((a, b, q), (b, a, p), (p, q, b), (q, p, a)):
+        near[node] ^= {*ends}  # one goes, the other comes
 
 
 def _edges_of(near: list[set[int]]) -> Integers:
@@ -82,6 +87,79 @@ def _edges_of(near: list[set[int]]) -> Integers:
 def _may_join(near: list[set[int]], one: int, other: int) -> bool:
     """Whether an edge between two nodes is a new one, and closes no triangle."""
     return one != other and other not in near[one] and near[one].isdisjoint(near[other])
+
+
+def with_core(edges: Integers, low: float, high: float, rng: Generator) -> Integers:
+    """The graph with its largest core brought to at least `low` and at most `high`, if it can.
+
+    Edges of a core above are swapped with edges outside. Its nodes of lowest degree leave it first, which takes few
+    swaps. Where no core is so large, some of the innermost nodes are joined, each two by a swap of an edge of
+    either to outside: as many nodes as lack the fewest edges. Both ends of the interval are whole numbers.
+
+    Parameters
+    ----------
+    edges : array of int64, shape (edges, 2)
+        A simple graph.
+    low, high : float
+        The ends of the interval of the largest core.
+    rng : Generator
+        The random generator.
+
+    Returns
+    -------
+    array of int64, shape (edges, 2)
+
+    Examples
+    --------
+    >>> stars = [(hub, 14 + 30 * hub + leaf) for hub in range(14) for leaf in range(30)]
+    >>> graph = np.array([*stars, *((500 + i, 500 + j) for i in range(12) for j in range(i))])
+    >>> [max(import_igraph().Graph(with_core(graph, k, k, np.random.default_rng(1))).coreness()) for k in (8, 11, 13)]
+    [8, 11, 13]
+    """
+    for _ in range(4):  # of nodes outside some get neighbours in the core, and may then be of one above
+        graph = import_igraph().Graph(edges.tolist())
+        near, cores = [set(row) for row in graph.get_adjlist()], np.array(graph.coreness())
+        if cores.max() > high:
+            _thin(near, edges, cores, int(high), rng)
+        elif cores.max() < low:
+            _thicken(near, cores, np.array(graph.degree()), int(low))
+        edges = _edges_of(near)
+    return edges
+
+
+def _thin(near: list[set[int]], edges: Integers, cores: Integers, most: int, rng: Generator) -> None:
+    """Swap edges between nodes in cores above `most` with edges outside.
+
+    The node with the fewest neighbours left within goes first, once no more than `most` are left.
+    """
+    outside = rng.permutation(edges[(cores[edges] < most).all(axis=1)]).tolist()
+    # of nodes of high degree first, as those of the core are
+    spare = iter(sorted(outside, key=lambda edge: -min(len(near[node]) for node in edge)))
+    degree = {a: sum(cores[b] > most for b in near[a]) for a in np.flatnonzero(cores > most).tolist()}
+    while degree:
+        a = min(degree, key=lambda node: degree[node])
+        inner = sorted(near[a] & degree.keys(), key=lambda node: degree[node])
+        for b in inner[: max(degree.pop(a) - most, 0)]:
+            if way := next(((p, q) for p, q in spare if q not in near[a] and b not in near[p]), None):
+                _swap(near, a, b, *way)
+        degree |= {b: degree[b] - 1 for b in inner}
+
+
+def _thicken(near: list[set[int]], cores: Integers, degrees: Integers, least: int) -> None:
+    """Join nodes of the innermost cores, until some have `least` neighbours among themselves.
+
+    Where degrees do not allow so many, it is as many as they allow.
+    """
+    least = min(least, int(np.minimum(np.arange(len(near)), -np.sort(-degrees)).max()))
+    able = [node for node in np.lexsort((-degrees, -cores)).tolist() if degrees[node] >= least]
+    groups = [set(able[: (least + 1) << k]) for k in range(9)]
+    lack = min(({a: max(least - len(near[a] & own), 0) for a in own} for own in groups), key=lambda n: sum(n.values()))
+    for a in sorted(lack, key=lambda node: -lack[node]):
+        for b in sorted(lack.keys() - near[a] - {a}, key=lambda node: -lack[node]):
+            ways = ((x, y) for x in near[a] - lack.keys() for y in near[b] - near[x] - lack.keys() - {x})
+            if lack[a] > 0 and (way := next(ways, None)):
+                _swap(near, a, *way, b)
+                lack |= {a: lack[a] - 1, b: lack[b] - 1}
 
 
 def split_components(edges: Integers, count: int, rng: Generator) -> Integers:

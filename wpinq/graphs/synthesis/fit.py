@@ -19,7 +19,7 @@ from wpinq.display.html import render
 from wpinq.errors import AnswersError, WpinqError
 from wpinq.expr.types import STR, TupleOf
 from wpinq.graphs.edges import write_edges
-from wpinq.graphs.synthesis.components import join_components, remove_triangles, split_components
+from wpinq.graphs.synthesis.components import join_components, remove_triangles, split_components, with_core
 from wpinq.graphs.synthesis.directed import RECIPROCAL
 from wpinq.graphs.synthesis.labels import LABELS, LabelMixing
 from wpinq.graphs.synthesis.method import LOST, Method, SeedGraph, answered
@@ -415,9 +415,10 @@ def fit_graph(
     # with labels it would move cells of their matrix, and from places it has its large scale
     if estimates.finish is not None and mixing is None and begun[samples.best].places is None:
         edges = _array(estimates.finish(edges, rng))
-    if estimates.components is not None:
-        edges = split_components(join_components(edges, estimates.components, rng), estimates.components, rng)
-        edges = _array(edges)
+    if (core := found.get("largest_core")) is not None:
+        edges = _array(with_core(edges, core.low, core.high, rng))
+    if (parts := estimates.components) is not None:
+        edges = _array(split_components(join_components(edges, parts, rng), parts, rng))
     if mixing is not None:  # after components are joined, which moves a few edges between labels
         edges = _array(mixing.mended(edges, rng))
     if estimates.direct is not None:

@@ -35,7 +35,7 @@ from wpinq.sinks.answer_kinds import Stated
 #: The name of the source of edges in ledgers and bills.
 SOURCE = "edges"
 #: The names of the measurements that are one number of the graph.
-TOP, COUNT, COMPONENTS = "largest_degree", "triangle_count", "component_count"
+TOP, COUNT, COMPONENTS, CORE = "largest_degree", "triangle_count", "component_count", "largest_core"
 
 #: The measurements of a method, by name.
 Asked = Mapping[str, Measurement]
@@ -336,9 +336,9 @@ def infeasible(measurements: Mapping[str, Measurement], bounds: Bounds) -> dict[
 
     The largest answer is over the graphs within the bounds. It is the bound on the norm of the plan's output
     (`Operator.norm_bound`), with as many edges at the source as the bounds leave room for. Of a count of triangles it
-    is as many as there is room for; of the largest degree, the bound on it. A measurement is infeasible where the noise
-    of one number is more than that in a tenth of all draws: then an interval of 90 % never rules out that there is
-    nothing.
+    is as many as there is room for; of the largest degree or core, the bound on degrees. A measurement is infeasible
+    where the noise of one number is more than that in a tenth of all draws: then an interval of 90 % never rules out
+    that there is nothing.
 
     Parameters
     ----------
@@ -371,7 +371,7 @@ def infeasible(measurements: Mapping[str, Measurement], bounds: Bounds) -> dict[
     found = {}
     for name, measurement in measurements.items():
         sink, plan = measurement.sink, measurement.plan
-        largest = {COUNT: triangles, TOP: float(degree), COMPONENTS: bounds.nodes / 2}
+        largest = {COUNT: triangles, TOP: float(degree), COMPONENTS: bounds.nodes / 2, CORE: float(degree)}
         if sink.own_keys is None:
             most = float(_mass(plan, edges))
         elif name in largest:
