@@ -92,7 +92,7 @@ def geometric(wanted: SeedTargets) -> Iterator[Candidate]:
     for (dimensions, crowded), shortcuts in product(kinds, (0.0, 0.02, 0.05, 0.1, 0.2)):
         odds = _PLAIN * ((dimensions == 1) + crowded + (shortcuts > 0))
         words = f"places in {dimensions} dimensions, {'crowded' if crowded else 'even'}, {shortcuts:.0%} shortcuts"
-        given = wanted.classes, wanted.clustering, dimensions, shortcuts, crowded
+        given = wanted.classes, wanted.clustering, wanted.mixing, dimensions, shortcuts, crowded
         yield odds, "places", words, partial(geometric_graph, *given)
 
 

@@ -20,17 +20,28 @@ _NEAR_PER_DEGREE, _NEAR, _MOST_NEAR = 5, 12, 150
 _REACHES = (0.985, 0.998)
 #: For each pair of free stubs that one is carried to.
 _CARRIES = 2000
+#: Towns: of how many nodes, and how much degrees differ within one, in deviations of what towns differ by.
+_TOWN, _WITHIN = 200, 2.0
+#: How many times as often as at random two degrees meet, or more rarely, as far as it counts.
+_MOST_MIXED = 20.0
 
 
 def geometric_graph(
-    classes: DegreeClasses, clustering: Floats, dimensions: int, shortcuts: float, crowded: bool, rng: Generator
+    classes: DegreeClasses,
+    clustering: Floats,
+    mixing: Floats,
+    dimensions: int,
+    shortcuts: float,
+    crowded: bool,
+    rng: Generator,
 ) -> SeedGraph | None:
     """A simple graph with these degrees whose edges are short, but for a share of shortcuts.
 
-    Pairs are joined from the nearest on: first those that join two parts of the graph, then all. A pair that closes
-    triangles is left out once the graph has all of them. Nodes that end with a free stub are brought
-    together: an edge between near nodes gives way for one end, and so on, from neighbour to neighbour. With shortcuts
-    no pair is left out, only the nearest are joined, and all stubs left over are shortcuts.
+    Pairs are joined from the nearest on, and from farther away where such degrees meet often: first those that join two
+    parts of the graph, then all. A pair that closes triangles is left out once the graph has all of them. Nodes that
+    end with a free stub are brought together: an edge between near nodes gives way for one end, and so on, from
+    neighbour to neighbour. With shortcuts no pair is left out, only the nearest are joined, and all stubs left over are
+    shortcuts.
 
     Parameters
     ----------
@@ -38,13 +49,15 @@ def geometric_graph(
         Of the nodes, degrees rising; some simple graph has these degrees (`graphical`).
     clustering : array of shape (largest degree + 1,)
         The share of closed wedges at nodes of a degree.
+    mixing : array of shape (classes, classes)
+        The stubs of each class that lead to each other.
     dimensions : int
         1 for a ring, 2 for the plane.
     shortcuts : float
         The share of edges between random nodes, at least.
     crowded : bool
-        Whether places are random, and nodes in crowded ones have higher degrees. Else they are spread evenly, and
-        edges of nodes of high degree are longer.
+        Whether places are random, and nodes in crowded ones have higher degrees. Else they are spread evenly, edges
+        of nodes of high degree are longer, and in the plane nodes of like degree gather, as in towns.
     rng : Generator
         The random generator.
 
@@ -56,7 +69,8 @@ def geometric_graph(
     Examples
     --------
     >>> classes = DegreeClasses.of(np.repeat([2, 3], [60, 40]))
-    >>> drawn = geometric_graph(classes, np.zeros(4), 2, 0.0, False, np.random.default_rng(1))
+    >>> mixing = np.outer(classes.stubs, classes.stubs) / classes.stubs.sum()
+    >>> drawn = geometric_graph(classes, np.zeros(4), mixing, 2, 0.0, False, np.random.default_rng(1))
     >>> bool((np.bincount(drawn.edges.ravel()) == classes.degrees).all())
     True
     """
@@ -69,10 +83,16 @@ def geometric_graph(
     if crowded:
         density = KDTree(places).query(places, usual + 1)[0][:, -1]
         places = places[np.argsort(-density, kind="stable")]
+    elif dimensions > 1:
+        _, town = KDTree(places).query(places, min(_TOWN, count))
+        heights = rng.standard_normal(count)[town].sum(axis=1) / town.shape[1] ** 0.5
+        places = places[np.argsort(heights + _WITHIN * rng.standard_normal(count), kind="stable")]
     distance, near = (each[:, 1:] for each in KDTree(places).query(places, width + 1))
     one, other = rising(np.stack([np.repeat(np.arange(count), width), near.ravel()], axis=1))
     order, first = np.unique(one * count + other, return_index=True)
     pull = 1.0 if crowded else (degrees[one[first]] * degrees[other[first]]) ** (0.5 / dimensions)
+    often = np.clip(mixing * classes.stubs.sum() / np.outer(classes.stubs, classes.stubs), 1 / _MOST_MIXED, _MOST_MIXED)
+    pull = pull * often[classes.label[one[first]], classes.label[other[first]]] ** (1 / dimensions)
     pairs = np.stack(np.divmod(order[np.argsort(distance.ravel()[first] / pull)], count), axis=1)
     triangles = np.inf if shortcuts else clustering[degrees] @ (degrees * (degrees - 1)) / 6
     neighbours, held = np.full((count, int(degrees.max())), -1, dtype=np.int64), np.zeros(count, dtype=np.int64)
