@@ -9,6 +9,7 @@ from itertools import product
 import igraph
 import numpy as np
 import pytest
+from scipy.spatial import KDTree
 
 import wpinq as wp
 from wpinq.graphs import Bounds, fit_graph
@@ -41,7 +42,7 @@ def poisson(mean: float, count: int) -> DegreeClasses:
 )
 def test_a_graph_with_places_has_its_degrees(mean: float, dimensions: int, shortcuts: float, crowded: bool) -> None:
     classes, rng = poisson(mean, 400), np.random.default_rng(2)
-    drawn = geometric_graph(classes, np.full(100, 0.2), dimensions, shortcuts, crowded, rng)
+    drawn = geometric_graph(classes, np.full(100, 0.2), random_mixing(classes), dimensions, shortcuts, crowded, rng)
     assert drawn is not None
     assert (np.bincount(drawn.edges.ravel()) == classes.degrees).all()
     pairs = np.sort(drawn.edges, axis=1)
@@ -51,25 +52,42 @@ def test_a_graph_with_places_has_its_degrees(mean: float, dimensions: int, short
     assert (lengths > drawn.reach[-1] + 1e-12).mean() <= 4 * shortcuts + 0.03
 
 
+def random_mixing(classes: DegreeClasses) -> np.ndarray:
+    return np.outer(classes.stubs, classes.stubs) / classes.stubs.sum()
+
+
 def test_a_graph_with_places_is_in_one_part_and_large() -> None:
     classes = poisson(1.5, 2000)
-    drawn = geometric_graph(classes, np.zeros(100), 2, 0.0, False, np.random.default_rng(2))
-    found = graph_structure(drawn.edges)
-    assert found["components"] < 20
-    assert found["mean_path"] > 20  # 8 of a random graph with these degrees
+    drawn = geometric_graph(classes, np.zeros(100), random_mixing(classes), 2, 0.0, False, np.random.default_rng(2))
+    parts = igraph.Graph(drawn.edges.tolist()).connected_components()
+    assert max(map(len, parts)) > 0.9 * len(classes.degrees)
+    assert graph_structure(drawn.edges)["mean_path"] > 20  # 8 of a random graph with these degrees
+
+
+def test_nodes_of_like_degree_gather_in_the_plane_and_degrees_meet_as_they_mix() -> None:
+    """Means of the hundred nearest deviate by .1 of what degrees do, were places drawn without regard to them."""
+    classes = DegreeClasses.of(np.repeat([2, 4], [1200, 800]))
+    mixing = random_mixing(classes)
+    unlike = np.array([[50.0, 2350.0], [2350.0, 850.0]])
+    shares = []
+    for asked in (mixing, unlike):
+        drawn = geometric_graph(classes, np.zeros(5), asked, 2, 0.0, False, np.random.default_rng(2))
+        near = KDTree(drawn.places).query(drawn.places, 100)[1]
+        assert classes.degrees[near].mean(axis=1).std() > 0.2 * classes.degrees.std()
+        shares.append((classes.degrees[drawn.edges[:, 0]] != classes.degrees[drawn.edges[:, 1]]).mean())
+    assert shares[1] > shares[0] + 0.05
 
 
 def test_places_are_too_few_for_tight_degrees() -> None:
     clique = DegreeClasses.of(np.full(6, 5))
-    drawn = geometric_graph(clique, np.ones(6), 2, 0.0, False, np.random.default_rng(1))
+    drawn = geometric_graph(clique, np.ones(6), random_mixing(clique), 2, 0.0, False, np.random.default_rng(1))
     assert drawn is None or len(drawn.edges) == 15
 
 
 @pytest.mark.parametrize(("size", "outside", "clustering"), [*product((60, 120), (0.1, 0.4), (0.0, 0.3))])
 def test_a_graph_of_groups_has_its_degrees_and_clustering(size: int, outside: float, clustering: float) -> None:
     classes, rng = poisson(9.0, 1200), np.random.default_rng(2)
-    mixing = np.outer(classes.stubs, classes.stubs) / classes.stubs.sum()
-    drawn = block_graph(classes, np.full(100, clustering), mixing, size, outside, rng)
+    drawn = block_graph(classes, np.full(100, clustering), random_mixing(classes), size, outside, rng)
     assert (np.bincount(drawn.edges.ravel()) == classes.degrees).all()
     pairs = np.sort(drawn.edges, axis=1)
     assert (pairs[:, 0] < pairs[:, 1]).all()
