@@ -73,9 +73,8 @@ class Schema:
     def __repr__(self) -> str:
         doubts = [f"- {words}" for words in self.questions]
         left = ["", "Left out:", *(f"- {words}" for words in self.left_out)] if self.left_out else []
-        return "\n".join(
-            [self.python, "", self.text, "", "Confirm these properties, which the columns do not show:", *doubts, *left]
-        )
+        asked = ["Confirm these properties, which the columns do not show:", *doubts]
+        return "\n".join([self.python, "", self.text, "", *asked, *left])
 
 
 def schema(data: object, name: str | None = None, *, sample: object = None) -> Schema:

@@ -100,9 +100,8 @@ def _finding(made: _Maker, draws: int | None, end: float, left: int, parts: int)
     seen, step = np.zeros((2, len(events)), dtype=np.int64), max(1, _AT_ONCE // len(events))
     for done in range(0, draws, step):  # none of these chose an event
         for side, table in zip(seen, _tables(asked, outputs, min(step, draws - done)), strict=True):
-            side += [
-                cells[ends.searchsorted(x, "right")].sum() for x, (ends, cells) in zip(table.T, events, strict=True)
-            ]
+            columns = zip(table.T, events, strict=True)
+            side += [cells[ends.searchsorted(x, "right")].sum() for x, (ends, cells) in columns]
     bound = float(_least(seen[likely], seen[1 - likely], draws, ERROR / parts / len(events)).sum())
     # scores are rounded once
     violation = worst[0][0] > billed * (1 + Fraction(1, 10**9)) or bound > billed

@@ -191,9 +191,8 @@ def _carry(options: argparse.Namespace) -> None:
 
 def _init(options: argparse.Namespace) -> None:
     role = create(os.fspath(options.url))
-    print(
-        f"{options.url} is a ledger with nothing spent.\nGrant the role {role} to the users of services and sessions."
-    )
+    print(f"{options.url} is a ledger with nothing spent.")
+    print(f"Grant the role {role} to the users of services and sessions.")
 
 
 def _copy(options: argparse.Namespace) -> None:

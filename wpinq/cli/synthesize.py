@@ -20,7 +20,6 @@ from wpinq.display.plots import axes_or_new
 from wpinq.errors import SourceRejected, UsageError
 from wpinq.graphs.synthesis import fit
 from wpinq.graphs.synthesis.directed import DIRECTED
-from wpinq.graphs.synthesis.fit import SyntheticGraph, fit_graph, holds_answers, holds_run
 from wpinq.graphs.synthesis.method import Bounds, Method
 from wpinq.graphs.synthesis.methods import DEFAULT_METHOD, find_method, method_names
 from wpinq.graphs.synthesis.public_nodes import PublicNodes, read_nodes
@@ -100,7 +99,7 @@ def run(options: argparse.Namespace) -> None:
     try:
         method, settings, answers, nodes = (_resumed if options.resume else _measured)(options, folder)
         on_update = None if options.quiet else ChainBars()
-        graph = fit_graph(
+        graph = fit.fit_graph(
             answers,
             method,
             settings,
@@ -114,7 +113,7 @@ def run(options: argparse.Namespace) -> None:
             raise arguments.Interrupted(f"interrupted; debits are not refunded. {on}") from None
         raise
     except OSError as error:
-        if not holds_answers(folder):
+        if not fit.holds_answers(folder):
             raise  # nothing was measured, so nothing is spent
         kept = f"the answers in {folder} are paid for. {_how_to_go_on(options, folder)}"
         raise arguments.unwritten(error, kept) from None
@@ -126,7 +125,7 @@ def run(options: argparse.Namespace) -> None:
 
 def _how_to_go_on(options: argparse.Namespace, folder: Path) -> str:
     """How a run that ended goes on: fitting resumes, and a ledger repeats measurements."""
-    if not holds_run(folder):
+    if not fit.holds_run(folder):
         return "The same command repeats paid answers at no cost" if options.data_version else ""
     again = ["wpinq", "synthesize", "--resume", "--folder", str(folder), "--out", str(options.out)]
     return f"Resume with: {shlex.join(again)}"
@@ -152,9 +151,9 @@ def _measured(options: argparse.Namespace, folder: Path) -> _Run:
     if options.columns is None and has_columns(options.graph):
         raise UsageError("this file has named columns: name those of an edge with --columns ONE,OTHER")
     notice = arguments.ledger_notice(options)
-    if holds_run(folder):
+    if fit.holds_run(folder):
         raise UsageError(f"{folder} holds a run: resume it with --resume, or name another --folder")
-    if holds_answers(folder) and (options.data_version is None or arguments.is_new(options.ledger)):
+    if fit.holds_answers(folder) and (options.data_version is None or arguments.is_new(options.ledger)):
         raise UsageError(
             f"{folder} holds answers that were paid for, and no ledger repeats them here: name another --folder, or "
             "give the --ledger and --data-version that they were measured with"
@@ -210,7 +209,7 @@ def _measured(options: argparse.Namespace, folder: Path) -> _Run:
     return method, settings, answers, nodes
 
 
-def _write(graph: SyntheticGraph, options: argparse.Namespace, report_file: Path) -> None:
+def _write(graph: fit.SyntheticGraph, options: argparse.Namespace, report_file: Path) -> None:
     made = report(graph)
     try:
         graph.write(options.out)

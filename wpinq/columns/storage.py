@@ -349,9 +349,8 @@ def _at(table: Any, places: Any) -> Any:
     pieces = table.to_batches()
     begins = np.cumsum([0, *map(len, pieces)])
     inside = np.split(places, np.searchsorted(places, begins[1:-1]))
-    taken = [
-        piece.take(_column(at - begin)) for piece, begin, at in zip(pieces, begins, inside, strict=False) if len(at)
-    ]
+    wanted = zip(pieces, begins, inside, strict=False)
+    taken = [piece.take(_column(at - begin)) for piece, begin, at in wanted if len(at)]
     return pa.Table.from_batches(taken, table.schema)
 
 

@@ -4,11 +4,9 @@ import os
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
-from wpinq.data.edges import EdgeList
-from wpinq.data.files import CsvFile
-from wpinq.data.read import read_source
-
-__all__ = ["CsvFile", "EdgeList", "SourceData", "read_source"]
+from wpinq.data.edges import EdgeList as EdgeList
+from wpinq.data.files import CsvFile as CsvFile
+from wpinq.data.read import read_source as read_source
 
 
 class _Frame(Protocol):

@@ -296,9 +296,8 @@ def trace(function: RecordFunction | Lambda, types: tuple[Type, ...]) -> Lambda:
     else:
         if len(names) != len(types):
             raise ExpressionError(f"expected a lambda of {len(types)} parameter(s), not {len(names)}")
-        variables = tuple(
-            Variable(type_, level + i, name) for i, (type_, name) in enumerate(zip(types, names, strict=True))
-        )
+        numbered = enumerate(zip(types, names, strict=True), level)
+        variables = tuple(Variable(type_, number, name) for number, (type_, name) in numbered)
         arguments = list(variables)
     token = _level.set(level + len(types))
     try:

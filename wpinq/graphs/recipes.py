@@ -203,9 +203,8 @@ def paths(edges: Query) -> Query:
         return F.record(a=left[0], b=left[1], c=right[1])
 
     joined = edges.join(edges, lambda left: left[1], lambda right: right[0], path)
-    return joined.where(lambda p: p.a != p.c).read_as(
-        "paths (a, b, c), each of weight 1/(2 d_b), with d_b the degree of b"
-    )
+    reading = "paths (a, b, c), each of weight 1/(2 d_b), with d_b the degree of b"
+    return joined.where(lambda p: p.a != p.c).read_as(reading)
 
 
 def joint_degrees(edges: Query) -> Query:
@@ -370,9 +369,8 @@ def triangles_by_intersect(edges: Query) -> Query:
     """
     abc = paths(edges)
     closed = abc.select(lambda path: F.rotate(path)).intersect(abc)
-    return closed.select(lambda path: "triangle!").read_as(
-        "triangles (a, b, c), each of weight min(1/d_a, 1/d_b) + min(1/d_a, 1/d_c) + min(1/d_b, 1/d_c)"
-    )
+    reading = "triangles (a, b, c), each of weight min(1/d_a, 1/d_b) + min(1/d_a, 1/d_c) + min(1/d_b, 1/d_c)"
+    return closed.select(lambda path: "triangle!").read_as(reading)
 
 
 def _paths_with_degree(edges: Query, bucket: int) -> Query:

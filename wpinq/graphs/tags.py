@@ -203,9 +203,8 @@ def closed_wedges_by_tag(
     usual = [1 / 2, *[1 / 4] * (tags - 1)]
     rooms = _one_a_tag("room", usual if room is None else room, tags, sys.float_info.max)
     shares = _one_a_tag("weight", [1] * tags if weights is None else weights, tags, 1.0)
-    wedges = half.join(half, lambda x: x.dst, lambda y: y.src, lambda x, y: F.record(a=x.src, b=x.dst, c=y.dst)).where(
-        lambda wedge: wedge.a != wedge.c
-    )
+    paths = half.join(half, lambda x: x.dst, lambda y: y.src, lambda x, y: F.record(a=x.src, b=x.dst, c=y.dst))
+    wedges = paths.where(lambda wedge: wedge.a != wedge.c)
     tagged = wedges.join(
         degree_tags(edges, limits),
         lambda wedge: wedge.b,

@@ -218,7 +218,6 @@ class _Printer:
                 hidden = epoch and self.meaning[series] != self.sources[series].digest
                 if self.meaning[name] == node.digest and not hidden:
                     return [name]
-            assert isinstance(node.operator, Source)
             raise _Hidden(next(self.fresh), node)
         return self._chain(node)
 

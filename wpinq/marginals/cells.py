@@ -368,9 +368,8 @@ def attribute(
     for given, what in ((missing, "missing"), (other, "other")):
         if not isinstance(given, (str, bool)) or given == "":
             raise PlanError(f"attribute {found!r}: {what} is a name, True or False, not {described(given)}")
-    return Attribute(
-        column, found, _listed(bins, found, "bins"), _listed(categories, found, "categories"), missing, other
-    )
+    ends, values = _listed(bins, found, "bins"), _listed(categories, found, "categories")
+    return Attribute(column, found, ends, values, missing, other)
 
 
 def _listed(given: Iterable[object] | None, name: str, what: str) -> tuple[object, ...] | None:
@@ -395,9 +394,8 @@ def _bin(value: Expr, cells: AttributeCells, outside: Expr) -> Expr:
         if first == last:
             return build.constant(first - 1) if first else outside
         middle = (first + last) // 2
-        return catalogue.apply(
-            "where", catalogue.less(value, ends[middle]), between(first, middle), between(middle + 1, last)
-        )
+        below, above = between(first, middle), between(middle + 1, last)
+        return catalogue.apply("where", catalogue.less(value, ends[middle]), below, above)
 
     final = catalogue.apply("where", catalogue.equal(value, ends[-1]), build.constant(cells.named - 1), outside)
     return catalogue.apply("where", catalogue.less(value, ends[-1]), between(0, len(ends) - 1), final)

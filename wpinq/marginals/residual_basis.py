@@ -355,9 +355,8 @@ class TotalError:
 
     @staticmethod
     def _too_large(count: int) -> PlanError:
-        return PlanError(
-            f"{count} wanted views have too many subsets to plan for: want fewer or smaller views, or give the shares"
-        )
+        mend = "want fewer or smaller views, or give the shares"
+        return PlanError(f"{count} wanted views have too many subsets to plan for: {mend}")
 
     def _held(self, views: ViewRows) -> Floats:
         """Which eigenspaces each view holds, as 0 and 1: those without a bit that the view lacks."""

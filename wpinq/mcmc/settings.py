@@ -280,7 +280,6 @@ def write_atomically(path: Path, content: bytes) -> None:
             finally:
                 os.close(folder)
     except OSError:
-        if temporary:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
         raise CheckpointError(f"cannot write {path}: name a folder that can be written to") from None

@@ -78,11 +78,8 @@ class Accuracy(ShownAsText):
     def __str__(self) -> str:
         share = f"{100 * self.confidence:.10g} %"
         wanted = self.wanted is not None
-        cells = [
-            ["measurement", "kind", "epsilon", f"± at {share}", "costs", f"epsilon for ± {self.wanted}"][: 5 + wanted]
-        ]
-        cells += [_cells(row)[: 5 + wanted] for row in self]
-        return "\n".join(aligned(cells))
+        heads = ["measurement", "kind", "epsilon", f"± at {share}", "costs", f"epsilon for ± {self.wanted}"]
+        return "\n".join(aligned(cells[: 5 + wanted] for cells in (heads, *map(_cells, self))))
 
     __repr__ = __str__
 

@@ -71,9 +71,7 @@ def polars_frame(table: pyarrow.Table) -> polars.DataFrame:
     """An Arrow table as a polars data frame."""
     import polars
 
-    frame = polars.from_arrow(table)
-    assert isinstance(frame, polars.DataFrame)
-    return frame
+    return polars.from_arrow(table)
 
 
 def aligned(rows: Iterable[Sequence[str]], right: Sequence[int] = ()) -> list[str]:

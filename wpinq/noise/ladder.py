@@ -17,7 +17,6 @@ SIGMOD 2015.
 
 from __future__ import annotations
 
-import math
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -286,7 +285,7 @@ def draw_count(ladder: Ladder, scale: float, random: RandomBytes) -> int:
             return ladder.count
         t = power - 1 + sum(size for _, size in geometric(power, scale, random))
         steps = ladder.sensitivity(t)
-        if below(sum(b * math.comb(t, m) for m, b in enumerate(bound)), random) < steps:
+        if below(sum(b * comb(t, m) for m, b in enumerate(bound)), random) < steps:
             offset = ladder.reach(t) + 1 + below(steps, random)
             return ladder.count + (offset if below(2, random) else -offset)
 

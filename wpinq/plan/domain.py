@@ -83,7 +83,6 @@ class Inference:
             return parts[0]
         if expr.name == "field" and parts[0] is not None:
             (index,) = expr.attributes
-            assert isinstance(index, int)
             return self.keep(record[index] for record in parts[0] if record is not None)
         if expr.name == "modulo" and isinstance(divisor := expr.arguments[1], Constant):
             return self.keep(range(divisor.value)) if 0 < (divisor.value or 0) <= DOMAIN_LIMIT else None

@@ -14,7 +14,6 @@ from urllib.parse import urlsplit
 
 from wpinq import errors
 from wpinq.api.query import Query
-from wpinq.errors import WpinqError
 from wpinq.language import parse, unparse
 from wpinq.marginals.released import MarginalTables
 from wpinq.measure.answers import Answers
@@ -30,7 +29,7 @@ from wpinq.runtime.public import public
 from wpinq.tables.tabulation import Table, Tabulation
 
 
-class ServiceError(WpinqError):
+class ServiceError(errors.WpinqError):
     """A service is unreachable, or refuses a request, for example for a wrong token.
 
     Attributes
@@ -249,7 +248,7 @@ def connect(url: str, token: str, *, timeout: float = 900.0, cafile: str | None 
     return ServiceConnection(url, token, timeout, context)
 
 
-def _error_of(status: int, body: bytes) -> WpinqError:
+def _error_of(status: int, body: bytes) -> errors.WpinqError:
     """The error of the library by the name that the service gives; else ServiceError."""
     try:
         told = json.loads(body)["error"]
@@ -259,7 +258,7 @@ def _error_of(status: int, body: bytes) -> WpinqError:
     if kind == "Failed":
         return errors.EvaluationFailed(message)
     known = getattr(errors, kind, None)
-    if not (isinstance(known, type) and issubclass(known, WpinqError)):
+    if not (isinstance(known, type) and issubclass(known, errors.WpinqError)):
         return ServiceError(message, status, kind)
     if known is errors.LanguageError:
         return errors.LanguageError(message, told.get("line", 0), told.get("column", 0))

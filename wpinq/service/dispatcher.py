@@ -285,9 +285,8 @@ class Dispatcher:
             await run_in_threadpool(self._suspend_unanswered)
             began = asyncio.get_running_loop().time()
             try:
-                answer = await self._releases.ask(
-                    sent | {"seconds": seconds, "times": times}, seconds + GRACE + _RELEASE_GRACE
-                )
+                sent |= {"seconds": seconds, "times": times}
+                answer = await self._releases.ask(sent, seconds + GRACE + _RELEASE_GRACE)
             except NoAnswer:
                 try:
                     first = await run_in_threadpool(self._suspend, name)

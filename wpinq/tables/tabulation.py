@@ -127,9 +127,8 @@ class Grouping(Generic[R]):
         return Tabulation(by.plan, self._reading, by.traced, by.keys, other, by.listing, bound, epsilons, by, lowered)
 
     def __repr__(self) -> str:
-        return (
-            f"<Grouping by {', '.join(self._groups.columns) or 'nothing'}: ask with .agg(rows=wp.count(), epsilon=...)>"
-        )
+        columns = ", ".join(self._groups.columns) or "nothing"
+        return f"<Grouping by {columns}: ask with .agg(rows=wp.count(), epsilon=...)>"
 
 
 def _check_lister(aggregates: Mapping[str, Aggregate]) -> None:

@@ -1,5 +1,3 @@
 """The incremental engine: a plan over a public candidate that changes a little at a time."""
 
-from wpinq.engines.delta.evaluator import Evaluator
-
-__all__ = ["Evaluator"]
+from wpinq.engines.delta.evaluator import Evaluator as Evaluator

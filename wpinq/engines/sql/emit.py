@@ -330,9 +330,8 @@ def narrowed(emitter: Emitter, block: Block, types: Sequence[str]) -> Block | No
             tables = _looking_up(emitter, block, tables, alias, filters)
     filters = [condition for held in of_table.values() for condition in held]
     whole = [_among(term, {place}, types[place]) for place, term in record.items()]
-    return replace(
-        block, tables=tuple(tables.items()), condition=t.both(dict.fromkeys([block.condition, *filters, *whole]))
-    )
+    condition = t.both(dict.fromkeys([block.condition, *filters, *whole]))
+    return replace(block, tables=tuple(tables.items()), condition=condition)
 
 
 def _scope(term: t.SqlTerm) -> str:

@@ -165,9 +165,8 @@ class Script:
             return relation
         sql, table = self.grouped(relation)
         name = self.table(sql, table.reads, table.rows)
-        table = replace(
-            table, source=name, reads=(), rows="", mirrored=b.mirrored(relation), unequal=b.unequal(relation)
-        )
+        mirrored, unequal = b.mirrored(relation), b.unequal(relation)
+        table = replace(table, source=name, reads=(), rows="", mirrored=mirrored, unequal=unequal)
         table = self.rewritten(b.StoredTable(table, relation.each)).table
         return replace(relation, blocks=(self.scan(table, relation.type),), partial=None)
 
@@ -477,9 +476,8 @@ def at_once(step: str, alike: Sequence[RowsToSum], dialect: Dialect) -> tuple[Sq
     block, names = alike[0].block, column_names(alike[0].type)
     owns = list(dict.fromkeys(rows.own for rows in alike if rows.own is not None))
     own = dict(zip(owns, numbered("own", owns), strict=True))
-    inner = Emitter(dialect).select(
-        block, [*t.leaves(block.output), *owns, block.weight], [*names, *own.values(), b.WEIGHT]
-    )
+    terms = [*t.leaves(block.output), *owns, block.weight]
+    inner = Emitter(dialect).select(block, terms, [*names, *own.values(), b.WEIGHT])
     ones = block.weight == t.ONE  # of which there are as many as rows, and shares are what they are
     added = {name: share(name) if ones else f"{b.WEIGHT} * ({share(name)})" for name in own.values()}
     shares = ", ".join([*names, *(f"{text} AS {name}" for name, text in ({b.WEIGHT: b.WEIGHT} | added).items())])

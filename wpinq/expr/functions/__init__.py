@@ -10,9 +10,7 @@ A *derived* function is a rule from expressions to expressions of primitives.
 import importlib
 from pathlib import Path
 
-from wpinq.expr.definition import LIST_LIMIT, PRIMITIVES, TEXT_LIMIT
-
-__all__ = ["LIST_LIMIT", "PRIMITIVES", "TEXT_LIMIT"]
+from wpinq.expr.definition import LIST_LIMIT as LIST_LIMIT, PRIMITIVES as PRIMITIVES, TEXT_LIMIT as TEXT_LIMIT
 
 for _file in sorted(Path(__file__).parent.glob("[!_]*.py")):
     importlib.import_module(f"{__name__}.{_file.stem}")

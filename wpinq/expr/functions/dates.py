@@ -12,7 +12,6 @@ from wpinq.expr.decimals import minus, over, plus, rest, times
 from wpinq.expr.declare import derived
 from wpinq.expr.definition import Mistyped
 from wpinq.expr.nodes import Expr
-from wpinq.expr.temporal import civil, kept
 from wpinq.expr.types import DATE, INT, NULL, TIME, TIMESTAMP, Logical
 from wpinq.expr.values import DAY, SECOND
 
@@ -49,7 +48,7 @@ def _clock(name: str, unit: int, modulus: int) -> Callable[[Expr], Expr]:
 
 
 def _day_of_year(days: Expr) -> Expr:
-    return plus(minus(days, temporal.days_of(civil(days).year, 1, 1)), 1)
+    return plus(minus(days, temporal.days_of(temporal.civil(days).year, 1, 1)), 1)
 
 
 def _week(days: Expr) -> Expr:
@@ -81,7 +80,7 @@ def _truncated(value: Expr, unit: Expr) -> Expr:
             first = minus(days, temporal.weekday(days))
         else:
             months = _MONTHS[word]
-            year, month, _day = civil(days)
+            year, month, _day = temporal.civil(days)
             first = temporal.days_of(year, minus(month, rest(minus(month, 1), months)), 1)
         return times(first, scale)
 
@@ -99,25 +98,25 @@ def _offset(value: Expr, number: Expr, unit: Expr) -> Expr:
     def moved(count: Expr, steps: Expr, _: Expr) -> Expr:
         if word in _MONTHS:
             days, clock = over(count, scale), rest(count, scale)
-            later = kept(temporal.moved_by_months(days, times(steps, _MONTHS[word])), DATE)
+            later = temporal.kept(temporal.moved_by_months(days, times(steps, _MONTHS[word])), DATE)
             return plus(times(later, scale), clock)
         length = 7 * DAY if word == "week" else _LENGTHS[word]
-        return kept(plus(count, times(steps, length // DAY if type_ == DATE else length)), type_)
+        return temporal.kept(plus(count, times(steps, length // DAY if type_ == DATE else length)), type_)
 
     return stored("offset", type_, moved, value, number, unit)
 
 
-@derived(_of_date("year", lambda days: civil(days).year))
+@derived(_of_date("year", lambda days: temporal.civil(days).year))
 def year(value: object) -> Any:
     """The year of a date or a timestamp, 1 to 9999."""
 
 
-@derived(_of_date("quarter", lambda days: plus(over(minus(civil(days).month, 1), 3), 1)))
+@derived(_of_date("quarter", lambda days: plus(over(minus(temporal.civil(days).month, 1), 3), 1)))
 def quarter(value: object) -> Any:
     """The quarter of a date or a timestamp, 1 to 4."""
 
 
-@derived(_of_date("month", lambda days: civil(days).month))
+@derived(_of_date("month", lambda days: temporal.civil(days).month))
 def month(value: object) -> Any:
     """The month of a date or a timestamp, 1 to 12."""
 
@@ -127,7 +126,7 @@ def week(value: object) -> Any:
     """The ISO 8601 week of a date or a timestamp, 1 to 53, of its Thursday's year."""
 
 
-@derived(_of_date("day", lambda days: civil(days).day))
+@derived(_of_date("day", lambda days: temporal.civil(days).day))
 def day(value: object) -> Any:
     """The day of the month of a date or a timestamp, 1 to 31."""
 

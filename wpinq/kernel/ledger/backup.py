@@ -16,11 +16,9 @@ from contextlib import ExitStack, closing, contextmanager
 from wpinq.errors import LedgerError, place_reason
 from wpinq.kernel.ledger import chain, place, schema, store
 from wpinq.kernel.ledger.accounts import all_accounts, open_account, set_suspended
-from wpinq.kernel.ledger.chain import CURATOR, Head, Transaction
 from wpinq.kernel.ledger.debit import store_plan
 from wpinq.kernel.ledger.head_file import HeadFile, fcntl
 from wpinq.kernel.ledger.ledger import EXPECTED, Ledger
-from wpinq.kernel.ledger.store import SQLiteStore
 from wpinq.kernel.ledger.verification import verify
 
 #: The ending of the folder next to a ledger in which a service keeps a record of each release in flight.
@@ -30,7 +28,7 @@ INFLIGHT = "-inflight"
 SERVICE = ".service"
 
 
-def backup(ledger: str | os.PathLike[str], copy: str | os.PathLike[str]) -> Head:
+def backup(ledger: str | os.PathLike[str], copy: str | os.PathLike[str]) -> chain.Head:
     """Copy a ledger, at one moment, into a new file; the head that the copy has.
 
     Parameters
@@ -47,7 +45,7 @@ def backup(ledger: str | os.PathLike[str], copy: str | os.PathLike[str]) -> Head
     """
     whole = os.path.abspath(copy)
     _check_missing(whole, "copies are never overwritten")
-    file = SQLiteStore(os.fspath(ledger), create=False)
+    file = store.SQLiteStore(os.fspath(ledger), create=False)
     try:
         with place.unfinished(whole) as part:
             # Not in a transaction: SQLite copies the state of its beginning, and begins again where somebody writes.
@@ -62,7 +60,7 @@ def backup(ledger: str | os.PathLike[str], copy: str | os.PathLike[str]) -> Head
         file.close()
 
 
-def restore(copy: str | os.PathLike[str], ledger: str | os.PathLike[str], expected_head: str) -> Head:
+def restore(copy: str | os.PathLike[str], ledger: str | os.PathLike[str], expected_head: str) -> chain.Head:
     """Make a ledger of a copy that `backup` made, where there is none; the head that it has.
 
     Parameters
@@ -79,11 +77,11 @@ def restore(copy: str | os.PathLike[str], ledger: str | os.PathLike[str], expect
     LedgerError
         When the copy does not contain that head: debits since then would be spent again.
     """
-    known, whole = Head.parse(expected_head), os.path.realpath(ledger)
+    known, whole = chain.Head.parse(expected_head), os.path.realpath(ledger)
     if not os.path.isfile(copy):
         raise LedgerError(f"{os.fspath(copy)}: there is no such file")
 
-    def fill(part: str, noted: Head | None) -> Head:
+    def fill(part: str, noted: chain.Head | None) -> chain.Head:
         with closing(sqlite3.connect(f"{pathlib.Path(copy).absolute().as_uri()}?mode=ro", uri=True)) as connection:
             if connection.execute("PRAGMA application_id").fetchone() != (schema.BACKUP_ID,):
                 raise LedgerError(f"{os.fspath(copy)} is no backup of a ledger: wpinq ledger backup makes them")
@@ -96,7 +94,7 @@ def restore(copy: str | os.PathLike[str], ledger: str | os.PathLike[str], expect
         raise LedgerError(f"{os.fspath(copy)} cannot be read, or is no backup of a ledger") from None
 
 
-def carry(old: str | os.PathLike[str], new: str | os.PathLike[str], expected_head: str | None = None) -> Head:
+def carry(old: str | os.PathLike[str], new: str | os.PathLike[str], expected_head: str | None = None) -> chain.Head:
     """Close a ledger for ever, and carry its accounts, suspensions and plans to a new one.
 
     Returns the head of the new ledger.
@@ -120,11 +118,11 @@ def carry(old: str | os.PathLike[str], new: str | os.PathLike[str], expected_hea
         or when the new one cannot be made.
     """
     whole = os.path.realpath(new)
-    closed = SQLiteStore(os.fspath(old), create=False)
+    closed = store.SQLiteStore(os.fspath(old), create=False)
     with Ledger(closed, expected_head=expected_head) as ledger, without_service(os.path.realpath(old)):
         ledger.verify()
 
-        def fill(part: str, noted: Head | None) -> Head:
+        def fill(part: str, noted: chain.Head | None) -> chain.Head:
             head = closed.write(lambda transaction: close(transaction, whole))
             with closing(sqlite3.connect(part, isolation_level=None)) as connection:
                 connection.execute("BEGIN")
@@ -135,7 +133,7 @@ def carry(old: str | os.PathLike[str], new: str | os.PathLike[str], expected_hea
 
         head = _place(whole, fill)
         content = {"to": whole, "head": str(head)}
-        closed.write(lambda transaction: chain.append(transaction, chain.CLOSE, "", 0, content, CURATOR))
+        closed.write(lambda transaction: chain.append(transaction, chain.CLOSE, "", 0, content, chain.CURATOR))
     return head
 
 
@@ -164,32 +162,32 @@ def without_service(path: str) -> Iterator[None]:
         yield
 
 
-def close(transaction: Transaction, target: str) -> Head:
+def close(transaction: chain.Transaction, target: str) -> chain.Head:
     """Close a ledger for ever, in a write transaction; its head.
 
     One that was closed for the same target, and not continued there yet, stays as it is.
     """
     last = chain.read(transaction, "sequence = (SELECT max(sequence) FROM entries)", ())
     if not last or last[0].kind != chain.CLOSE:
-        chain.append(transaction, chain.CLOSE, "", 0, {"to": target}, CURATOR)
+        chain.append(transaction, chain.CLOSE, "", 0, {"to": target}, chain.CURATOR)
     elif "head" in last[0].content or last[0].content["to"] != target:
         raise LedgerError(f"this ledger is closed permanently and continued in {last[0].content['to']}: use that one")
     return chain.head(transaction)
 
 
-def _carry(transaction: Transaction, new: Transaction, head: Head) -> None:
+def _carry(transaction: chain.Transaction, new: chain.Transaction, head: chain.Head) -> None:
     """Record in a new ledger the state of an old one."""
     plans = dict(transaction.execute("SELECT digest, plan FROM plans ORDER BY digest").fetchall())
-    entry = chain.append(new, chain.CARRY, "", 0, {"from": str(head), "plans": sorted(plans)}, CURATOR)
+    entry = chain.append(new, chain.CARRY, "", 0, {"from": str(head), "plans": sorted(plans)}, chain.CURATOR)
     for digest, plan in plans.items():
         store_plan(new, digest, entry, plan)
     accounts = all_accounts(transaction)
     for account in accounts:
-        open_account(new, account, CURATOR)
-    set_suspended(new, [account.name for account in accounts if account.suspended], True, CURATOR)
+        open_account(new, account, chain.CURATOR)
+    set_suspended(new, [account.name for account in accounts if account.suspended], True, chain.CURATOR)
 
 
-def _place(whole: str, fill: Callable[[str, Head | None], Head]) -> Head:
+def _place(whole: str, fill: Callable[[str, chain.Head | None], chain.Head]) -> chain.Head:
     """Put a ledger where none is, from a temporary file that is filled next to it.
 
     The head is noted before the file is put in place.
@@ -202,7 +200,7 @@ def _place(whole: str, fill: Callable[[str, Head | None], Head]) -> Head:
         with place.unfinished(whole) as part:
             head = fill(part, noted)
 
-            def finish(note: Callable[[Head], None]) -> None:
+            def finish(note: Callable[[chain.Head], None]) -> None:
                 _check_missing(whole, "another process created it")
                 note(head)  # first: a ledger that is missing is noticed, an older one in its place would not be
                 place.finish(part, whole)
@@ -226,7 +224,7 @@ def _copy(connection: sqlite3.Connection, part: str, identity: int) -> None:
         copied.execute(f"PRAGMA application_id = {identity}")
 
 
-def _checked(part: str, identity: int, known: Head | None = None, noted: Head | None = None) -> Head:
+def _checked(part: str, identity: int, known: chain.Head | None = None, noted: chain.Head | None = None) -> chain.Head:
     """The head of a copy that follows from its chain, and contains the known heads."""
     with closing(sqlite3.connect(part, isolation_level=None)) as connection:
         connection.execute("BEGIN")

@@ -12,7 +12,6 @@ from contextlib import closing
 from wpinq.errors import LedgerError
 from wpinq.kernel.ledger import chain
 from wpinq.kernel.ledger.backup import close, without_service
-from wpinq.kernel.ledger.chain import CARRY, CLOSE, CURATOR, START, Head, Transaction
 from wpinq.kernel.ledger.debit import store_plan
 from wpinq.kernel.ledger.ledger import Ledger
 from wpinq.kernel.ledger.postgres import PostgresStore
@@ -23,7 +22,7 @@ from wpinq.kernel.ledger.verification import verify
 _AT_ONCE = 1_000
 
 
-def move(old: str | os.PathLike[str], new: str, expected_head: str | None = None) -> Head:
+def move(old: str | os.PathLike[str], new: str, expected_head: str | None = None) -> chain.Head:
     """Close a ledger file for ever, and copy all of it to an empty ledger in PostgreSQL.
 
     Returns the head of the new ledger.
@@ -52,20 +51,20 @@ def move(old: str | os.PathLike[str], new: str, expected_head: str | None = None
     ):
         ledger.verify()
         last = source.read(chain.head)
-        if not to.read(lambda target: chain.head(target) == START or chain.holds(target, last)):
+        if not to.read(lambda target: chain.head(target) == chain.START or chain.holds(target, last)):
             raise LedgerError(f"{to.name} has entries of its own: make another ledger with wpinq ledger init")
         head = source.write(lambda transaction: close(transaction, to.name))
         source.snapshot(lambda transaction: to.write(lambda target: _copy(transaction, target, head)))
         to.snapshot(lambda target: verify(target, to.name, whole=True))
         reached = to.read(chain.head)
         content = {"to": to.name, "head": str(reached)}
-        source.write(lambda transaction: chain.append(transaction, CLOSE, "", 0, content, CURATOR))
+        source.write(lambda transaction: chain.append(transaction, chain.CLOSE, "", 0, content, chain.CURATOR))
     return reached
 
 
-def _copy(transaction: Transaction, target: Transaction, head: Head) -> None:
+def _copy(transaction: chain.Transaction, target: chain.Transaction, head: chain.Head) -> None:
     """Append all entries of a ledger to an empty one, with their answers and plans."""
-    if chain.head(target) != START:  # of a move that did not come to its end
+    if chain.head(target) != chain.START:  # of a move that did not come to its end
         return
     entries = f"SELECT {chain.COLUMNS}, answers FROM entries LEFT JOIN answers ON entry = sequence ORDER BY sequence"
     for *row, answers in transaction.execute(entries):
@@ -76,4 +75,4 @@ def _copy(transaction: Transaction, target: Transaction, head: Head) -> None:
             target.execute("SELECT")  # which sends what waits
     for digest, entry, plan in transaction.execute("SELECT digest, entry, plan FROM plans ORDER BY entry"):
         store_plan(target, digest, entry, plan)
-    chain.append(target, CARRY, "", 0, {"from": str(head), "plans": []}, CURATOR)
+    chain.append(target, chain.CARRY, "", 0, {"from": str(head), "plans": []}, chain.CURATOR)

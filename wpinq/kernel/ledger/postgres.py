@@ -23,7 +23,6 @@ from typing import Any, TypeVar
 from wpinq.errors import LedgerError
 from wpinq.kernel.ledger import chain, schema, store
 from wpinq.kernel.ledger.accounts import FIND
-from wpinq.kernel.ledger.chain import START, Head, Transaction
 from wpinq.kernel.ledger.debit import PAID, PAID_ONE
 
 T = TypeVar("T")
@@ -199,7 +198,7 @@ class PostgresStore:
         self._connection: Any = None
         self._writer: int | None = None
         self._closed = False
-        self._last, self._usual = START, dict[_Read, None]()
+        self._last, self._usual = chain.START, dict[_Read, None]()
         self.lease: str | None = None
         _registry.add(self)
         try:
@@ -208,7 +207,7 @@ class PostgresStore:
             self.close()
             raise
 
-    def read(self, work: Callable[[Transaction], T]) -> T:
+    def read(self, work: Callable[[chain.Transaction], T]) -> T:
         """The result of some work on the last committed state, with the other threads kept out."""
         with self._lock:
             again = not self._amid()  # with a connection that was idle, nothing is lost
@@ -220,14 +219,14 @@ class PostgresStore:
                         raise self._refused(error) from None
                 again = False
 
-    def snapshot(self, work: Callable[[Transaction], T]) -> T:
+    def snapshot(self, work: Callable[[chain.Transaction], T]) -> T:
         """The result of some work on one committed state, with no writer kept waiting."""
         return self._transact(_SNAPSHOT, work)
 
     def flush(self) -> None:
         """Nothing: all that is committed is durable."""
 
-    def write(self, work: Callable[[Transaction], T], durable: bool = True) -> T:
+    def write(self, work: Callable[[chain.Transaction], T], durable: bool = True) -> T:
         """The result of some work in a write transaction: durable on return, undone when it raises.
 
         All of it is durable, whatever `durable` says: a server may end while its clients live.
@@ -235,7 +234,7 @@ class PostgresStore:
         if self._writer == threading.get_ident():
             raise LedgerError(store.IN_THE_MIDDLE)
 
-        def placed(transaction: Transaction) -> tuple[T, Head]:
+        def placed(transaction: chain.Transaction) -> tuple[T, chain.Head]:
             if self.lease is not None:
                 query = "SELECT 1 FROM leases WHERE name = ? AND until > clock_timestamp()"
                 if transaction.execute(query, (self.lease,)).fetchone() is None:
@@ -251,7 +250,7 @@ class PostgresStore:
             finally:
                 self._writer = None
 
-    def check(self, transaction: Transaction) -> None:
+    def check(self, transaction: chain.Transaction) -> None:
         """Refuse functions that are not those of a ledger, and rights to write past them."""
         query = "SELECT proname, prosrc FROM pg_proc WHERE pronamespace = 'wpinq'::regnamespace"
         expected = {*re.findall(r"FUNCTION (\w+).*?\$body\$(.*?)\$body\$", _FUNCTIONS, re.S)}
@@ -270,7 +269,7 @@ class PostgresStore:
                 self._connection = None
             self._closed = True
 
-    def _transact(self, begin: str, work: Callable[[Transaction], T], known: Head | None = None) -> T:
+    def _transact(self, begin: str, work: Callable[[chain.Transaction], T], known: chain.Head | None = None) -> T:
         with self._lock:
             if self._amid():
                 raise LedgerError(store.IN_THE_MIDDLE)
@@ -283,7 +282,7 @@ class PostgresStore:
                 found = self.read(lambda _: _results(self._connection, sent, values))
                 rows = {} if known is None else dict(zip([_HELD, (chain.LAST, ()), *usual], found[3:], strict=True))
                 statements = _Statements(self._connection, self._usual, rows)
-                if known and known != START and rows[_HELD] != [(known.sequence, known.hash)]:
+                if known and known != chain.START and rows[_HELD] != [(known.sequence, known.hash)]:
                     chain.check_head(statements, self.name, known, "which it had before in this process")
                 done = self.read(lambda _: work(statements))
                 # after an error that `work` has hidden, a commit would be a ROLLBACK
@@ -310,7 +309,7 @@ class PostgresStore:
             self._connection = _connect(self._url, self.name)
         return self._connection
 
-    def _check_format(self, transaction: Transaction) -> None:
+    def _check_format(self, transaction: chain.Transaction) -> None:
         query = """SELECT obj_description(own, 'pg_namespace'), has_schema_privilege(own, 'USAGE')
         FROM (VALUES (to_regnamespace('wpinq'))) AS found (own)"""
         found, readable = transaction.execute(query).fetchone()

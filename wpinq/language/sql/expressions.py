@@ -141,9 +141,8 @@ class Expressions:
 
     def _literal(self, node: exp.Literal) -> Expr:
         try:
-            return constant(
-                node.this if node.is_string else int(node.this) if node.this.isdigit() else float(node.this)
-            )
+            number = int if node.this.isdigit() else float
+            return constant(node.this if node.is_string else number(node.this))
         except (ValueError, OverflowError):
             raise self.text.at(node, "this number is beyond the range of numbers") from None
 

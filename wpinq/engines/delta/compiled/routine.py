@@ -207,9 +207,8 @@ class _Fixed(ast.NodeTransformer, Routine):
         arguments = {argument: type_.__metadata__[0] for argument, type_ in types.items() if type_ is not Arrays}
         arguments |= {array: ARRAYS[array] for array in sorted(self.taken)}
         returned = VOID if result is type(None) else result.__metadata__[0]
-        super().__init__(
-            function.__name__, arguments, returned, textwrap.indent(text, "    ").split("\n"), inline=inline
-        )
+        indented = textwrap.indent(text, "    ").split("\n")
+        super().__init__(function.__name__, arguments, returned, indented, inline=inline)
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         """The name of a routine that is called."""
@@ -297,9 +296,8 @@ def module_text(routines: Iterable[Routine], constants: Mapping[str, float], apa
         if routine.entry:
             visit(routine)
     values = "\n".join(f"{constant} = {value!r}" for constant, value in constants.items())
-    return (
-        "\n\n\n".join([f"{PRELUDE}{DECLARING.format(apart=apart)}{values}", *(routine.text for routine in done)]) + "\n"
-    )
+    head = f"{PRELUDE}{DECLARING.format(apart=apart)}{values}"
+    return "\n\n\n".join([head, *(routine.text for routine in done)]) + "\n"
 
 
 def import_module(text: str) -> ModuleType:

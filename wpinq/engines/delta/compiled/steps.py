@@ -364,9 +364,8 @@ def _join(steps: Steps, operator: ops.Join, wanted: Type, types: list[Type], inp
     common = unify(_unnamed(operator.left_key.type), _unnamed(operator.right_key.type))
     assert common is not None
     functions = operator.left_key, operator.right_key
-    (left, left_key), (right, right_key) = (
-        _with_key(steps, *given, common) for given in zip(inputs, functions, types, strict=True)
-    )
+    sides = zip(inputs, functions, types, strict=True)
+    (left, left_key), (right, right_key) = (_with_key(steps, *side, common) for side in sides)
     sizes = inputs[0].width, inputs[1].width
 
     def write(writer: Writer, left_words: Sequence[str], right_words: Sequence[str]) -> list[str]:

@@ -17,7 +17,6 @@ from collections.abc import Sequence
 
 from wpinq.engines.delta.compiled import routine as rt
 from wpinq.engines.delta.compiled.adjacency import graph
-from wpinq.engines.delta.compiled.adjacency.graph import chances, draw_ends, exchange, list_common, mark_neighbours
 from wpinq.engines.delta.compiled.hash_table import undo
 from wpinq.engines.delta.compiled.hash_tables.arena import HashTable
 
@@ -81,21 +80,21 @@ def swap_loop(kept: HashTable, moved: HashTable, outputs: Sequence[HashTable], p
     while done < steps:
         first, second = seeds[0], seeds[1]
         done += 1
-        drawn, a, b, p, q, i, j = {rt.call_by_name(draw_ends)}
+        drawn, a, b, p, q, i, j = {rt.call_by_name(graph.draw_ends)}
         if not drawn:
             continue
         mark = np.uint32(mark + next_)
-        {rt.call_by_name(mark_neighbours, vertex="a", side="0")}
+        {rt.call_by_name(graph.mark_neighbours, vertex="a", side="0")}
         if marks[q, 0] == mark:
             continue
-        {rt.call_by_name(mark_neighbours, vertex="p", side="1")}
+        {rt.call_by_name(graph.mark_neighbours, vertex="p", side="1")}
         if marks[b, 1] == mark:
             continue
         ratio = 1.0
         if closing > 0.0:
-            {rt.call_by_name(list_common, vertex="b", side="np.uint64(0)")}
-            {rt.call_by_name(list_common, vertex="q", side="np.uint64(1)")}
-            ratio = {rt.call_by_name(chances)}
+            {rt.call_by_name(graph.list_common, vertex="b", side="np.uint64(0)")}
+            {rt.call_by_name(graph.list_common, vertex="q", side="np.uint64(1)")}
+            ratio = {rt.call_by_name(graph.chances)}
         before = {rt.call(begin)}
         {_changed(change, "ab", "-1.0")}
         {_changed(change, "pq", "-1.0")}
@@ -103,7 +102,7 @@ def swap_loop(kept: HashTable, moved: HashTable, outputs: Sequence[HashTable], p
         {_changed(change, "pb", "1.0")}
         {rt.call(process)}
 {_DECIDED}\
-            {rt.call_by_name(exchange)}
+            {rt.call_by_name(graph.exchange)}
     tallies[2] += done"""
     return [begin, change, rt.Routine("swap_chunk", arguments, lines=text.split("\n"), entry=True)]
 

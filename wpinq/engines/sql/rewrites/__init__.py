@@ -5,7 +5,6 @@ switched on is a selection of the tuple; its order counts for rules of one kind.
 """
 
 from wpinq.engines.sql import blocks as targets
-from wpinq.engines.sql.blocks import Block
 from wpinq.engines.sql.rewrites import joins, lookups, symmetry, weights
 from wpinq.engines.sql.script import Rewrite
 
@@ -14,7 +13,7 @@ REWRITES = (
     Rewrite("fuse", targets.Reuse, joins.fuse),
     Rewrite("partner_filter", targets.Minimum, joins.filter_by_partner),
     Rewrite("intersect_as_join", targets.Minimum, joins.intersect_as_join),
-    Rewrite("self_joins", Block, joins.drop_self_joins),
+    Rewrite("self_joins", targets.Block, joins.drop_self_joins),
     Rewrite("unique_norms", targets.Total, weights.read_own_norm),
     Rewrite("late_aggregation", targets.Total, weights.count_rows),
     Rewrite("eager_counts", targets.Total, weights.multiply_counts),

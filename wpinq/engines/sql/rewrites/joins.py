@@ -129,10 +129,8 @@ def _split(script: Script, block: b.Block) -> list[b.Block]:
         return [block]
     start, conditions, numbers = [first], [block.condition], list[t.SqlTerm]()
     for other, pairs in ((second, to_second), (third, to_third)):
-        counts, alias = (
-            script.counts(b.Block((other,), t.TRUE, t.RecordShape(None, tuple(pairs)), t.ONE)),
-            script.alias(),
-        )
+        counts = script.counts(b.Block((other,), t.TRUE, t.RecordShape(None, tuple(pairs)), t.ONE))
+        alias = script.alias()
         start.append((alias, counts))
         conditions += b.matches(counts, alias, pairs.values())
         numbers.append(t.column(alias, "n", False))

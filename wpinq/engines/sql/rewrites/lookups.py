@@ -235,10 +235,11 @@ def cut_wanted_records(script: Script, rows: QueryRows) -> QueryRows:
 
 def _each_table(rows: QueryRows, changed: Callable[[Block, str, SqlTable], SqlTable]) -> QueryRows:
     """The rows, with each table of a block changed."""
-    blocks = [
-        (block, tuple((alias, changed(block, alias, table)) for alias, table in block.tables)) for block in rows.blocks
-    ]
-    return replace(rows, blocks=tuple(replace(block, tables=tables) for block, tables in blocks))
+
+    def replaced(block: Block) -> Block:
+        return replace(block, tables=tuple((alias, changed(block, alias, table)) for alias, table in block.tables))
+
+    return replace(rows, blocks=tuple(map(replaced, rows.blocks)))
 
 
 def _wanted_pieces(script: Script, block: Block, alias: str, table: SqlTable) -> SqlTable:

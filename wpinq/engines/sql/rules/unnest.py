@@ -169,9 +169,8 @@ def _weighted(script: Script, inner: str, bound: int, known: Sequence[t.SqlTerm]
         item = dialect.write("first_item", "items")
         own = dialect.field(item, "f1")
         return f"SELECT {item} AS item, w * ({share(own)}) AS w FROM ({inner}) WHERE {own} <> 0"
-    wrapped = t.call(
-        "map", t.literal("items"), t.function("x", t.call("struct:1", t.call("struct_field:0", t.parameter("x"))))
-    )
+    element = t.call("struct:1", t.call("struct_field:0", t.parameter("x")))
+    wrapped = t.call("map", t.literal("items"), t.function("x", element))
     weights = t.call("map", t.literal("items"), t.function("x", t.call("struct_field:1", t.parameter("x"))))
     write = script.emitter.term
     keyed = f"SELECT items, {write(wrapped)} AS keys, {write(weights)} AS own, w FROM ({inner})"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import logging
 import os
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
@@ -24,7 +23,6 @@ from wpinq.engines.sql.compile import Compiled
 from wpinq.engines.sql.emit import in_ranges
 from wpinq.engines.sql.script import SqlStatement
 from wpinq.engines.sql.spark.dialect import type_in_spark
-from wpinq.engines.sql.sums import check_norm, check_weights
 from wpinq.errors import PlanError, install
 from wpinq.expr.types import ListOf, Scalar, TupleOf, Type
 from wpinq.expr.values import Value, order_key
@@ -97,7 +95,7 @@ class Started:
             When it was stopped.
         """
         stopped = True
-        with contextlib.suppress(Exception):  # of a Java that is gone
+        with suppress(Exception):  # of a Java that is gone
             stopped = self.session._jsparkSession.sparkContext().isStopped()
             if not stopped:
                 _silence(self.session.sparkContext)
@@ -114,7 +112,7 @@ def start(accepted: Collection[str] = tuple(EXPOSURES)) -> Started:
         When pyspark or Java is missing, Spark is elsewhere, or it shows what is not accepted.
     """
     problem = MISSING
-    with contextlib.suppress(Exception):  # no pyspark, no Java, no cluster: the reason may quote settings and addresses
+    with suppress(Exception):  # no pyspark, no Java, no cluster: the reason may quote settings and addresses
         active = _active()
         problem = CONNECT if active is None else _shown(active.sparkContext, accepted) or MISSING
         if problem is MISSING:
@@ -227,11 +225,11 @@ def frame_of(spark: Any, source: Source, weights: object) -> Any:
     if isinstance(weights, EngineDataset):
         return _adopted(spark, weights.frame)
     if isinstance(weights, StoredColumns):
-        check_norm(source, weights.norm)
+        sums.check_norm(source, weights.norm)
         return _made(spark, weights.arrow().cast(_schema(source.record)))  # no row becomes a Python object
     assert isinstance(weights, Mapping)
     numbers = np.fromiter(map(float, weights.values()), dtype=np.float64, count=len(weights))
-    check_weights(source, numbers)
+    sums.check_weights(source, numbers)
     there = numbers != 0
     records = [record for record, held in zip(weights, there.tolist(), strict=True) if held]
     return _frame(spark, source.record, records, numbers[there].tolist())

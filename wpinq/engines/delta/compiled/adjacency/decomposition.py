@@ -327,9 +327,8 @@ class Decomposition:
 
     def _wedge(self, each: Summand) -> ShapeTerm:
         pairs, vertices = self.pattern(each.formula)
-        known = len(vertices) == 3 and all(
-            self.is_link(atom) or self.is_invariant(atom) for atom in fm.atoms_of(each.formula)
-        )
+        atoms = fm.atoms_of(each.formula)
+        known = len(vertices) == 3 and all(self.is_link(atom) or self.is_invariant(atom) for atom in atoms)
         for first, middle, last in permutations(vertices) if known else ():
             if pairs == {frozenset((first, middle)), frozenset((middle, last))}:
                 return ShapeTerm(each, (first, middle, last))

@@ -203,9 +203,8 @@ class CompiledEvaluator:
         self._steps = lower(self._plans, self._dictionary)
         rows = {name: self._rows(name, records) for name, records in candidate.items()}
         weights = np.concatenate([np.zeros(0), *(held.weights[held.weights != 0] for held in rows.values())])
-        self._assumptions = Assumptions(
-            nonnegative=bool(np.all(weights > 0)), unit=bool(np.all(weights == 1)), virtual=self._virtual
-        )
+        nonnegative, unit = bool(np.all(weights > 0)), bool(np.all(weights == 1))
+        self._assumptions = Assumptions(nonnegative, unit, self._virtual)
         self._generate(rows)
 
     def _generate(self, candidate: Mapping[str, Rows]) -> None:

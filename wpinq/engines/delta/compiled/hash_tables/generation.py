@@ -16,7 +16,6 @@ from wpinq.engines.delta.compiled.expressions import Memo
 from wpinq.engines.delta.compiled.formulas import Assumptions, Atom, Formula, NamedWords, lookups_of
 from wpinq.engines.delta.compiled.hash_tables import deltas
 from wpinq.engines.delta.compiled.hash_tables.arena import Consumer, Delta, Design, HashTable
-from wpinq.engines.delta.compiled.steps import JoinStep, SourceStep, Step
 from wpinq.engines.delta.compiled.values import Writer, width
 from wpinq.engines.delta.evaluator import loss
 
@@ -29,7 +28,7 @@ def generate(steps: st.Steps, assumptions: Assumptions, extra: ExtraLoops | None
     """The module of some steps under assumptions."""
     design = Design(steps, assumptions)
     for step in steps.all:
-        if isinstance(step, SourceStep):
+        if isinstance(step, st.SourceStep):
             _table(design, step)
             design.sources[step.source] = step.number, *design.held[step]
     for number, root in enumerate(steps.roots):
@@ -42,7 +41,7 @@ def generate(steps: st.Steps, assumptions: Assumptions, extra: ExtraLoops | None
     for step in design.consumers:
         deltas.write_emission(design, step)
     for step in steps.all:
-        if isinstance(step, JoinStep) and step in design.norms:
+        if isinstance(step, st.JoinStep) and step in design.norms:
             _process_norm(design, step)
         if step in design.held:
             _process_table(design, step)
@@ -72,18 +71,18 @@ def _key_words(key: tuple[int, ...], writer: Writer, names: dict[int, str]) -> l
 # Which tables a module needs, and who takes the changes of whom.
 
 
-def _table(design: Design, step: Step) -> HashTable:
+def _table(design: Design, step: st.Step) -> HashTable:
     """The table that holds a step's output."""
     if step not in design.held:
         kept = design.tables.add(f"T_{step.number}", step.width, 1, logged=True)
         moved = design.tables.add(f"D_{step.number}", step.width, 2, logged=False)
         design.held[step] = kept, moved
-        if not isinstance(step, SourceStep):
+        if not isinstance(step, st.SourceStep):
             _stream(design, step, moved.gather)
     return design.held[step][0]
 
 
-def _stream(design: Design, step: Step, consumer: Consumer) -> None:
+def _stream(design: Design, step: st.Step, consumer: Consumer) -> None:
     """Have a step's changes passed to a consumer."""
     known = step in design.consumers
     design.consumers.setdefault(step, []).append(consumer)
@@ -103,12 +102,12 @@ def _stream(design: Design, step: Step, consumer: Consumer) -> None:
         touched = design.tables.add(f"K_{step.number}", len(step.key), 2, logged=False)
         held = step, touched, deltas.group_routine(design, step, table)
         design.groups.setdefault(step.inputs[0], []).append(held)
-    elif isinstance(step, (JoinStep, st.ExtremeStep)):
+    elif isinstance(step, (st.JoinStep, st.ExtremeStep)):
         root = design.expander.root(step)
         _add_delta(design, *root, partial(_called, emission), "new_value - old_value", None)
 
 
-def _add_norm(design: Design, join: JoinStep) -> None:
+def _add_norm(design: Design, join: st.JoinStep) -> None:
     """Have the table of a join's norms."""
     if join in design.norms:
         return
@@ -198,7 +197,7 @@ def _removal(design: Design, table: HashTable) -> rt.Routine:
     return design.routine(f"remove_{table.name}", writer.lines, words, {"row": rt.INT64})
 
 
-def _process_table(design: Design, step: Step) -> None:
+def _process_table(design: Design, step: st.Step) -> None:
     (kept, moved), writer, size = design.held[step], design.writer(), step.width
     insertion, removal = _insertion(design, kept), _removal(design, kept)
     line, words = writer.line, layout.words_of("x", size)
@@ -213,12 +212,12 @@ def _process_table(design: Design, step: Step) -> None:
         _regroup(writer, touched, routine, -1)
     with writer.block("for m in range(1, 1 + n):"):
         _read_change(writer, kept, moved, words)
-        if isinstance(step, SourceStep):
+        if isinstance(step, st.SourceStep):
             _check_source(design, writer)
         _find_row(writer, rt.call(insertion, *words, "new"))
         _call_deltas(design, writer, kept, words)
         line(*(rt.call(shave, *words, "old", "new") for shave in design.shaves.get(step, [])))
-        if isinstance(step, SourceStep) and step in design.consumers:
+        if isinstance(step, st.SourceStep) and step in design.consumers:
             line(rt.call(design.emission(step), *words, "new - old"))
         _write_change(writer, kept, rt.call(removal, *words, "row"))
     for _, touched, routine in groups:
@@ -228,7 +227,7 @@ def _process_table(design: Design, step: Step) -> None:
     design.processes.append(design.routine(f"process_{kept.name}", writer.lines))
 
 
-def _process_norm(design: Design, join: JoinStep) -> None:
+def _process_norm(design: Design, join: st.JoinStep) -> None:
     (kept, moved), writer = design.norms[join], design.writer()
     words = layout.words_of("x", kept.width)
     writer.line(f"n = load(state, {moved.name} + COUNT)")
@@ -331,7 +330,7 @@ def _propose(design: Design, process: rt.Routine) -> None:
     writer.line(*(moved.clear() for _, moved in design.outputs))
     with writer.block("for i in range(len(weights)):"):
         for step in design.steps.all:
-            if isinstance(step, SourceStep):
+            if isinstance(step, st.SourceStep):
                 gathered = design.held[step][1].gather(_row_words(step.width), "weights[i]")
                 writer.when(f"which[i] == {step.number}", gathered)
     writer.line(rt.call(process))
