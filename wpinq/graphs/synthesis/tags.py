@@ -118,13 +118,13 @@ def drawn_mixings(
 
 
 def chance_factors(classes: estimates.DegreeClasses, mixings: Iterable[Sequence[Floats]]) -> Floats:
-    """By what the share of wedges closed by chance is off in draws of the mixing, by degree; 1 in the median."""
+    """Factors of the share of wedges closed by chance, by draw and degree; 1 in the median."""
     drawn = np.array([estimates.random_clustering(classes, mixing) for _, *some in mixings for mixing in some])
     return np.asarray(drawn / np.maximum(np.median(drawn, axis=0), _SURE))
 
 
 def mixing_interval(classes: estimates.DegreeClasses, mixings: Iterable[Sequence[Floats]]) -> uncertainty.Interval:
-    """Of assortativity, the correlation of the degrees of the two ends of an edge, by `drawn_mixings`."""
+    """Of assortativity, the correlation of the degrees of the ends of edges, by draws."""
     degrees = classes.degrees.astype(np.float64)
     stubs, mean = degrees.sum(), classes.stub_mean(np.arange(classes.degrees.max() + 1.0))
     middle = (degrees**2).sum() / stubs
