@@ -111,7 +111,7 @@ def test_a_number_of_records_that_is_not_declared_is_bought_first_and_decides(tm
         Fraction("0.245"),
     )
     wanted = {view for view in made.marginals.measuring.wanted if len(view) == 2}
-    assert wanted == chosen_pairs([3, 3], "0.245", max(1.0, count.value))
+    assert wanted == chosen_pairs([4, 4], "0.245", max(1.0, count.value))
     again = wp.tables.synthesize(FRAME, "0.25", **PUBLIC, **kept)
     assert again.marginals.to_json() == made.marginals.to_json(), "both are replayed"
     assert spent(tmp_path / "l.db") == 250_000_000
