@@ -20,8 +20,9 @@ _NEAR_PER_DEGREE, _NEAR, _MOST_NEAR = 5, 12, 150
 _REACHES = (0.985, 0.998)
 #: For each pair of free stubs that one is carried to.
 _CARRIES = 2000
-#: Towns: of how many nodes, and how much degrees differ within one, in deviations of what towns differ by.
-_TOWN, _WITHIN = 200, 2.0
+#: Towns: of how many nodes, how much degrees differ within one, in deviations of what towns differ by, and of how many
+#: nodes the heights are drawn at most: of larger graphs of some, as all would take much memory.
+_TOWN, _WITHIN, _MOST_CENTRES = 200, 2.0, 20_000
 #: How many times as often as at random two degrees meet, or more rarely, as far as it counts.
 _MOST_MIXED = 20.0
 
@@ -84,8 +85,10 @@ def geometric_graph(
         density = KDTree(places).query(places, usual + 1)[0][:, -1]
         places = places[np.argsort(-density, kind="stable")]
     elif dimensions > 1:
-        _, town = KDTree(places).query(places, min(_TOWN, count))
-        heights = rng.standard_normal(count)[town].sum(axis=1) / town.shape[1] ** 0.5
+        apart = 1 + count // _MOST_CENTRES
+        centres = places[::apart]
+        _, town = KDTree(centres).query(places, np.arange(1, min(max(_TOWN // apart, 1), len(centres)) + 1))
+        heights = rng.standard_normal(len(centres))[town].sum(axis=1) / town.shape[1] ** 0.5
         places = places[np.argsort(heights + _WITHIN * rng.standard_normal(count), kind="stable")]
     distance, near = (each[:, 1:] for each in KDTree(places).query(places, width + 1))
     one, other = rising(np.stack([np.repeat(np.arange(count), width), near.ravel()], axis=1))
