@@ -85,9 +85,9 @@ def geometric_graph(
         density = KDTree(places).query(places, usual + 1)[0][:, -1]
         places = places[np.argsort(-density, kind="stable")]
     elif dimensions > 1:
-        apart = 1 + count // _MOST_CENTRES
-        centres = places[::apart]
-        _, town = KDTree(centres).query(places, np.arange(1, min(max(_TOWN // apart, 1), len(centres)) + 1))
+        step = 1 + count // _MOST_CENTRES
+        centres = places[::step]
+        _, town = KDTree(centres).query(places, np.arange(1, min(max(_TOWN // step, 1), len(centres)) + 1))
         heights = rng.standard_normal(len(centres))[town].sum(axis=1) / town.shape[1] ** 0.5
         places = places[np.argsort(heights + _WITHIN * rng.standard_normal(count), kind="stable")]
     distance, near = (each[:, 1:] for each in KDTree(places).query(places, width + 1))
