@@ -1,4 +1,4 @@
-"""Swaps after the walk: components joined with triangles as before, triangles taken apart, cores; degrees stay."""
+"""Swaps after the walk, which keep degrees: of components, triangles and cores."""
 
 from __future__ import annotations
 

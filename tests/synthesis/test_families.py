@@ -65,7 +65,7 @@ def test_a_graph_with_places_is_in_one_part_and_large() -> None:
 
 
 def test_nodes_of_like_degree_gather_in_the_plane_and_degrees_meet_as_they_mix() -> None:
-    """Means of the hundred nearest deviate by .1 of what degrees do, were places drawn without regard to them."""
+    """Were places drawn without regard to degrees, means of a hundred would deviate by .1 of these."""
     classes = DegreeClasses.of(np.repeat([2, 4], [1200, 800]))
     mixing = random_mixing(classes)
     unlike = np.array([[50.0, 2350.0], [2350.0, 850.0]])

@@ -327,7 +327,7 @@ def test_an_interrupted_run_says_how_to_go_on(
     out, ledger = tmp_path / "g.txt", tmp_path / "l.db"
     told = ("--epsilon", 4, "--query", "tbi", "--out", out, "--steps", 100)
     told += ("--ledger", ledger, "--budget", 4, "--data-version", "1")
-    for name, words in (("measure_graph", "The same command repeats"), ("fit_graph", "Resume with: wpinq ")):
+    for name, words in (("measure_graph", "The same command repeats"), ("fit.fit_graph", "Resume with: wpinq ")):
         with monkeypatch.context() as patched:
             patched.setattr(f"wpinq.cli.synthesize.{name}", interrupt)
             assert command(*told) == 130

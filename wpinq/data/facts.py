@@ -122,6 +122,7 @@ def refuse_records(connection: Any, unkept: str, held: StoredColumns, relation: 
 
 def same_reversed(type_: Type, other: str = "b") -> str:
     """Whether the record `a` is the reverse of another, in the columns of both."""
+    assert isinstance(type_, TupleOf)
     names, there = column_names(type_), int(type_.nullable)
     half = (len(names) - there) // 2
     reverse = [*names[:there], *names[there + half :], *names[there : there + half]]

@@ -1,8 +1,9 @@
 """Swaps after the walk, with degrees kept: of triangles, cores and components.
 
 Triangles go where none may be, until clustering is as estimated. A walk by swaps leaves small parts by themselves, for
-few of its numbers tell of them, or of cores. An edge {p, q} on a cycle and an edge {a, b} of another component become
-{a, q} and {p, b}: the components are one, and where no edge of the two closes a triangle, all triangles stay.
+few of its numbers tell of them. An edge {p, q} on a cycle and an edge {a, b} of another component become {a, q} and
+{p, b}: the components are one, and where no edge of the two closes a triangle, all triangles stay. The largest core is
+brought to a released one.
 """
 
 from __future__ import annotations
@@ -92,9 +93,9 @@ def _may_join(near: list[set[int]], one: int, other: int) -> bool:
 def with_core(edges: Integers, low: float, high: float, rng: Generator) -> Integers:
     """The graph with its largest core brought to at least `low` and at most `high`, if it can.
 
-    Edges of a core above are swapped with edges outside. Its nodes of lowest degree leave it first, which takes few
-    swaps. Where no core is so large, some of the innermost nodes are joined, each two by a swap of an edge of
-    either to outside: as many nodes as lack the fewest edges. Both ends of the interval are whole numbers.
+    Edges of a core above are swapped with edges outside, which costs triangles. Its nodes of lowest degree leave it
+    first, which takes few swaps. Where no core is so large, some of the innermost nodes are joined: as many as lack the
+    fewest edges, each two by one swap. Both ends of the interval are whole numbers.
 
     Parameters
     ----------

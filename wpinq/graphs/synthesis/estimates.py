@@ -333,7 +333,7 @@ _DRAWS, _PROPOSALS, _FREEDOM = 400, 5, 4
 _LEAST_EFFECTIVE = 100
 _SURE = 1e-12
 #: No doubt of the share by chance, and the most of it with doubt.
-SURE, _MOST_BY_CHANCE = np.ones((1, 1)), 0.99
+NO_DOUBT, _MOST_BY_CHANCE = np.ones((1, 1)), 0.99
 
 
 def estimate_clustering(
@@ -466,7 +466,7 @@ class ClusteringCurves:
         shares, evidence, modes = [fit[0] for fit in fits], [fit[1] for fit in fits], [fit[2] for fit in fits]
         return ClusteringCurves(there, nodes[there], adds, closed, deviation, models, shares, evidence, modes)
 
-    def drawn(self, rng: Generator, doubt: Floats = SURE) -> Floats:
+    def drawn(self, rng: Generator, doubt: Floats = NO_DOUBT) -> Floats:
         """Curves given the numbers, a row each: of each model as many as it is likely.
 
         They are drawn by importance: the normal approximation alone has shares at high degrees, of which the numbers
