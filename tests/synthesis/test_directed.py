@@ -169,3 +169,14 @@ def test_the_command_writes_directed_edges_over_public_nodes(tmp_path: Path, cap
     assert again.read_text() == out.read_text()
     assert run([*command, "--query", "tbi", "--out", str(tmp_path / "o.txt")]) == 2
     assert METHOD.source(nodes=PublicNodes.of(range(70))).plan.operator.unit.startswith("one directed edge between")  # type: ignore[attr-defined]
+
+
+def test_a_split_without_the_number_of_pairs_is_refused_before_anything_is_measured() -> None:
+    """An estimate needs it, and would fail once all is paid for."""
+    method = find_method("directed")
+    split = {name: share for name, share in method.shares.items() if name != "edge_count"}
+    with pytest.raises(wp.PlanError, match="give a share for each of"):
+        method.measurements(method.source(), 1, split)
+    assert "edge_count" not in find_method("tags").measurements(
+        find_method("tags").source(), 1, find_method("tags").shares
+    )

@@ -109,7 +109,7 @@ def test_with_answers_without_noise_every_cell_is_within_five_percent_and_names_
 def test_cells_above_five_times_their_noise_are_within_five_percent_of_the_released_ones() -> None:
     """And triangles, clustering and the mixing of degrees are those of a walk without labels.
 
-    Swaps within groups, which mend the matrix, close .5 to 8 % more triangles (ten seeds).
+    Swaps within groups, which mend the matrix, close 1 to 8 % more triangles (five seeds).
     """
     rng = np.random.default_rng(1)
     group = np.sort(rng.integers(0, 6, 600))  # so that nodes have the numbers of their names

@@ -261,7 +261,8 @@ class Tagged(Method):
         if split is None:
             wanted = {name: wanted[name] for name in self.shares}
             return method.spend_without((TOP, PAIRS, COUNT, COMPONENTS), wanted, epsilon, self.shares, bounds)
-        left_out = {TOP, PAIRS, COUNT, COMPONENTS, EDGES, method.CORE} - set(split)
+        own = {EDGES} - set(self.shares)  # of directed graphs the number of pairs is needed
+        left_out = ({TOP, PAIRS, COUNT, COMPONENTS, method.CORE} | own) - set(split)
         return method.spend({name: asked for name, asked in wanted.items() if name not in left_out}, epsilon, split)
 
     def wanted(self, source: Query, counted: Query, largest: int) -> dict[str, Measurement]:
