@@ -12,7 +12,13 @@ import wpinq as wp
 from tests.support.parameters import for_each
 from wpinq.graphs import Bounds, component_count, fit_graph
 from wpinq.graphs.synthesis import find_method
-from wpinq.graphs.synthesis.components import join_components, remove_triangles, split_components, with_core
+from wpinq.graphs.synthesis.components import (
+    join_components,
+    remove_triangles,
+    split_components,
+    with_core,
+    with_triangles,
+)
 from wpinq.graphs.synthesis.method import CORE, infeasible
 from wpinq.graphs.synthesis.public_nodes import PublicNodes
 from wpinq.mcmc import Settings
@@ -57,6 +63,33 @@ def test_a_clique_is_joined_by_a_node_in_the_place_of_another(count: int, seed: 
     assert sum(nx.triangles(nx.Graph(after.tolist())).values()) // 3 == 4 * 4
     alone = join_components(np.array([*RINGS[:10], *CLIQUES[:6]]), 1, np.random.default_rng(seed))
     assert parts(alone) == 2
+
+
+@for_each("size", [3, 4, 6])
+@for_each("seed", range(3))
+def test_a_clique_that_is_joined_costs_no_clustering(size: int, seed: int) -> None:
+    """Its node takes the place of one that is in as large a clique elsewhere; degrees hardly mix otherwise."""
+    cliques = [(100 * part + i, 100 * part + j) for part in range(20) for i in range(size) for j in range(i)]
+    tied = [(100 * part + i, 100 * ((part + step) % 15) + i) for part in range(15) for i, step in ((0, 1), (1, 2))]
+    before = np.array(cliques + tied)
+    after = join_components(before, 1, np.random.default_rng(seed))
+    assert (parts(before), parts(after)) == (6, 1)
+    assert len({frozenset(edge) for edge in after.tolist()}) == len(before)
+    assert degrees(after) == degrees(before)
+    old, new = (nx.clustering(nx.Graph(edges.tolist())) for edges in (before, after))
+    assert sorted(new.values()) == sorted(old.values())
+
+
+@for_each("seed", range(3))
+def test_triangles_are_taken_apart_only_above_the_most_components(seed: int) -> None:
+    """A chain of triangles has no open edge on a cycle: each join takes one apart."""
+    chain = [(3 * part + i, 3 * part + j) for part in range(10) for i, j in ((0, 1), (1, 2), (2, 0), (2, 3))]
+    before = np.array([*chain, *TREES[: 3 * 6]])
+    assert (join_components(before, 1, np.random.default_rng(seed)) == before).all()
+    after = join_components(before, 1, np.random.default_rng(seed), most=3)
+    assert (parts(before), parts(after)) == (7, 3)
+    assert degrees(after) == degrees(before)
+    assert sum(nx.triangles(nx.Graph(after.tolist())).values()) == 3 * (10 - 4)
 
 
 @for_each("count", [1, 20, 40, 400])
@@ -104,6 +137,28 @@ def test_triangles_are_taken_apart_down_to_a_number() -> None:
     left = sum(nx.triangles(nx.Graph(after.tolist())).values()) // 3
     assert whole - 30 < left <= whole - 21
     assert degrees(after) == degrees(before)
+
+
+def triangles(edges: np.ndarray) -> int:
+    return sum(nx.triangles(nx.Graph(edges.tolist())).values()) // 3
+
+
+@for_each("interval", [(-50, -20), (-5, 0), (0, 9), (1, 9), (40, 50), (10**6, 10**7)])
+@for_each("seed", range(3))
+def test_triangles_come_into_an_interval_and_degrees_stay(interval: tuple[int, int], seed: int) -> None:
+    """Of a number that cannot be, as near as swaps of open edges lead; inside of it nothing moves."""
+    before = np.array(nx.powerlaw_cluster_graph(300, 3, 0.3, seed=1).edges)
+    low, high = (triangles(before) + end for end in interval)
+    after = with_triangles(before, low, high, np.random.default_rng(seed))
+    assert degrees(after) == degrees(before)
+    assert len({frozenset(edge) for edge in after.tolist()}) == len(before)
+    assert all(a != b for a, b in after.tolist())
+    if interval[0] < 10**6:
+        assert low <= triangles(after) <= high
+        assert (interval[0] <= 0 <= interval[1]) == (len(after) == len(before) and (after == before).all())
+    else:
+        assert triangles(before) + 50 < triangles(after) < low
+    assert (after == with_triangles(before, low, high, np.random.default_rng(seed))).all()
 
 
 def core(edges: np.ndarray) -> int:
@@ -242,3 +297,20 @@ def test_a_core_that_is_hidden_by_noise_is_an_interval_from_one() -> None:
         answers[CORE] = wp.Answers(low.measurement, scale, np.array([value]), simulated=True)
         found = method.estimate(answers).intervals(np.random.default_rng(1))["largest_core"]
         assert (found.low, found.high) == expected
+
+
+@for_each("leaves", [0, 40])
+def test_too_few_leaves_to_split_off_leave_one_component_possible(leaves: int) -> None:
+    """By its own noise alone no graph has one; where degrees have the leaves, the made graph has as many."""
+    method = find_method("tags")
+    secret = [(i, (i + step) % 200) for i in range(200) for step in (1, 3)] + [(5 * i, 1000 + i) for i in range(leaves)]
+    answers = {
+        name: wp.simulate(asked, {"edges": secret}, seed=1)
+        for name, asked in method.measurements(method.source(), 10_000).items()
+    }
+    noisy = method.measurements(method.source(), 10)["component_count"]
+    answers["component_count"] = wp.Answers(noisy, 10 / 3, np.array([14.0]), simulated=True)
+    graph = fit_graph(answers, method, Settings(seed=1, steps=4000))
+    held = graph.uncertainty["components"]
+    assert (held.low, held.high) == (6 if leaves else 1, 22)
+    assert held.holds(parts(graph.edges))

@@ -1,20 +1,20 @@
 """Swaps after the walk, with degrees kept: of triangles, cores and components.
 
-Triangles go where none may be, until clustering is as estimated. A walk by swaps leaves small parts by themselves, for
-few of its numbers tell of them. An edge {p, q} on a cycle and an edge {a, b} of another component become {a, q} and
-{p, b}: the components are one, and where no edge of the two closes a triangle, all triangles stay. The largest core is
-brought to a released one.
+Triangles go where none may be, until clustering is as estimated, and come or go until their number is in its interval.
+A walk by swaps leaves small parts by themselves, for few of its numbers tell of them. An edge {p, q} on a cycle and an
+edge {a, b} of another component become {a, q} and {p, b}: the components are one, and where no edge of the two closes a
+triangle, all triangles stay. The largest core is brought to a released one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from itertools import product
 
 import numpy as np
 from numpy.random import Generator
 
-from wpinq.graphs.synthesis.random_graphs import import_igraph
+from wpinq.graphs.synthesis.random_graphs import import_igraph, local_clustering
 from wpinq.runtime.arrays import Integers
 
 #: Edges that are looked at for each swap.
@@ -72,6 +72,46 @@ def remove_triangles(edges: Integers, most: float, rng: Generator, *, count: boo
             if q in near[p] and _may_join(near, a, q) and _may_join(near, p, b):
                 left -= sum(adds[u] + adds[v] + adds[c] for u, v in ((a, b), (p, q)) for c in near[u] & near[v])
                 _swap(near, a, b, p, q)
+    return _edges_of(near)
+
+
+def with_triangles(edges: Integers, low: float, high: float, rng: Generator) -> Integers:
+    """The graph with its number of triangles brought to at least `low` and at most `high`, if it can.
+
+    Above, they are taken apart as by `remove_triangles`. Below, wedges are closed: of two neighbours a, b of a node,
+    edges {a, x} and {b, y} that close no triangle become {a, b} and {x, y}. Degrees stay, and no triangle goes.
+
+    Parameters
+    ----------
+    edges : array of int64, shape (edges, 2)
+        A simple graph.
+    low, high : float
+        The ends of the interval of the number of triangles.
+    rng : Generator
+        The random generator.
+
+    Returns
+    -------
+    array of int64, shape (edges, 2)
+
+    Examples
+    --------
+    >>> star = np.array([(0, i) for i in range(1, 9)] + [(i, i + 8) for i in range(1, 9)])
+    >>> made = with_triangles(star, 3, 4, np.random.default_rng(1))
+    >>> len(import_igraph().Graph(made.tolist()).cliques(3, 3))
+    3
+    """
+    lacking = low - local_clustering(np.bincount(edges.ravel()), edges)[0]
+    if lacking <= 0:
+        return edges if low - lacking <= high else remove_triangles(edges, high, rng, count=True)
+    near = [set(row) for row in import_igraph().Graph(edges.tolist()).get_adjlist()]
+    for a, c in rng.permutation(np.concatenate([edges, edges[:, ::-1]])).tolist():
+        if lacking > 0 and c in near[a] and (others := sorted(near[c] - near[a] - {a})):
+            b = others[int(rng.random() * len(others))]
+            one, other = ([x for x in near[end] if near[end].isdisjoint(near[x])] for end in (a, b))
+            if way := next(((x, y) for x in one for y in other if x != y and y not in near[x]), None):
+                _swap(near, a, *way, b)
+                lacking -= sum(len(near[p] & near[q]) for p, q in ((a, b), way))
     return _edges_of(near)
 
 
@@ -225,7 +265,7 @@ def _near_leaf(near: list[set[int]], leaves: list[set[int]], leaf: int, end: int
     return None
 
 
-def join_components(edges: Integers, count: int, rng: Generator) -> Integers:
+def join_components(edges: Integers, count: int, rng: Generator, most: float = np.inf) -> Integers:
     """The graph with components joined until there are `count`, as far as edges on cycles allow.
 
     Of the possible swaps some are looked at, and the one taken exchanges ends of the most similar degrees, so that
@@ -240,6 +280,8 @@ def join_components(edges: Integers, count: int, rng: Generator) -> Integers:
         The number of components to come down to.
     rng : Generator
         The random generator.
+    most : float
+        While there are more, triangles are taken apart too, once no other edge is on a cycle.
 
     Returns
     -------
@@ -254,7 +296,7 @@ def join_components(edges: Integers, count: int, rng: Generator) -> Integers:
     2
     """
     labels = _components(edges)[edges[:, 0]]
-    return edges if len(np.unique(labels)) <= count else _Joiner(edges, labels, rng).joined(count)
+    return edges if len(np.unique(labels)) <= count else _Joiner(edges, labels, rng).joined(count, most)
 
 
 def _components(edges: Integers) -> Integers:
@@ -271,7 +313,8 @@ class _Joiner:
     def __init__(self, edges: Integers, labels: Integers, rng: Generator) -> None:
         self._edges, self._rng = edges.copy(), rng
         graph = import_igraph().Graph(edges.tolist())
-        self._near, self._octave = cache(lambda u: {*graph.neighbors(u)}), np.log2(np.maximum(graph.degree(), 1))
+        self._near = [set(row) for row in graph.get_adjlist()]
+        self._octave = np.log2(np.maximum(graph.degree(), 1))
         # outside of a spanning tree: all of them together may go, and no part falls apart
         self._free = ~np.isin(np.arange(len(edges)), graph.spanning_tree(return_tree=False))
         order = np.argsort(labels, kind="stable")
@@ -280,50 +323,64 @@ class _Joiner:
         self._parts = sorted(parts[1:], key=lambda part: sum(not self._open(some) for some in (self._own(part), part)))
         self._pool, self._count = self._own(parts[0]), len(parts)
 
-    def joined(self, count: int) -> Integers:
+    def joined(self, count: int, most: float) -> Integers:
         """The edges, once components are joined."""
         for part in self._parts:
             if self._count <= count:
                 break
             own, others = self._own(part), [i for i in self._open(self._pool) if self._free[i]]
+            if self._count > most and not others:
+                others = [i for i in self._some(self._pool, 16 * _TRIES) if self._free[i]]
             one = self._open(own) or self._open(part)
             if one and others:
                 self._join(one[0], others)
                 self._pool += [i for i in own if i != one[0]]
                 self._count -= 1
             elif not one:
-                self._count -= self._exchange(part, [i for i in self._open(self._pool, 16 * _TRIES) if self._free[i]])
+                self._count -= self._exchange(part)
         return self._edges
 
     def _own(self, part: Integers) -> list[int]:
         return list(map(int, part[self._free[part]]))
 
-    def _open(self, among: Sequence[int] | Integers, count: int = _TRIES) -> list[int]:
-        """Some edges that close no triangle."""
+    def _some(self, among: Sequence[int] | Integers, count: int = _TRIES) -> list[int]:
         places = self._rng.random(count if len(among) else 0)
-        tries, near = sorted({int(among[int(place * len(among))]) for place in places}), self._near
-        return [i for i, (a, b) in zip(tries, self._edges[tries].tolist(), strict=True) if near(a).isdisjoint(near(b))]
+        return sorted({int(among[int(place * len(among))]) for place in places})
 
-    def _exchange(self, part: Integers, others: list[int]) -> bool:
-        """Exchange the least node of a part for one with as many of the other edges.
+    def _open(self, among: Sequence[int] | Integers) -> list[int]:
+        """Some edges that close no triangle."""
+        tries, near = self._some(among), self._near
+        return [i for i, (a, b) in zip(tries, self._edges[tries].tolist(), strict=True) if near[a].isdisjoint(near[b])]
 
-        The triangles of the node are those of the other one then. It is between nodes that were no neighbours.
+    def _exchange(self, part: Integers) -> bool:
+        """Exchange the least node of a part for a node of the largest component that is in as large a clique.
+
+        Each takes the triangles of the other: of cliques clustering stays. Where there is no such node, one with as
+        many edges that close no triangle is taken. One of low degree mixes degrees least.
         """
-        if not others:
-            return False
-        nodes, edges = np.unique(self._edges[part], return_counts=True)
-        u, ends = nodes[np.argmin(edges)], self._edges[others]
-        many, places = np.unique(ends, return_counts=True)
-        found = many[places >= edges.min()]
-        if not len(found):
-            return False
-        x = found[0]
-        own = part[(self._edges[part] == u).any(axis=1)]
-        taken = np.array(others)[(ends == x).any(axis=1)][: len(own)]
-        for some, old, new in ((own, u, x), (taken, x, u)):
-            self._edges[some] = np.where(self._edges[some] == old, new, self._edges[some])
-        self._free[taken[0]] = False
-        return True
+        near, (nodes, edges) = self._near, np.unique(self._edges[part], return_counts=True)
+        u, count = int(nodes[np.argmin(edges)]), int(edges.min())
+        tries = self._edges[[i for i in self._some(self._pool, 16 * _TRIES) if self._free[i]]].tolist()
+        ways = sorted([*tries, *(way[::-1] for way in tries)], key=lambda way: len(near[way[0]]))
+        for clique, (x, y) in product((True, False), ways):
+            ends = near[x] & near[y] | {y} if clique else {t for t in near[x] if near[x].isdisjoint(near[t])}
+            if clique and (len(ends) != count or any(near[x] & near[t] != ends - {t} for t in ends)):
+                continue
+            at = self._at(x) if len(ends) >= count else []
+            taken = [i for i in at if self._free[i] and not ends.isdisjoint(self._edges[i].tolist())][:count]
+            if len(taken) == count:
+                own, theirs = near[u], {*self._edges[taken].ravel().tolist()} - {x}
+                near[u], near[x] = theirs, near[x] - theirs | own
+                for t in own | theirs:
+                    near[t] ^= {u, x}
+                for some, old, new in ((self._at(u), u, x), (taken, x, u)):
+                    self._edges[some] = np.where(self._edges[some] == old, new, self._edges[some])
+                self._free[taken[0]] = False
+                return True
+        return False
+
+    def _at(self, node: int) -> list[int]:
+        return (np.flatnonzero(self._edges.ravel() == node) // 2).tolist()
 
     def _join(self, one: int, others: list[int]) -> None:
         """Swap an edge with the one of the others that has the most similar end."""
@@ -331,6 +388,7 @@ class _Joiner:
         ways = [(i, *ends) for i in others for ends in (self._edges[i], self._edges[i, ::-1])]
         other, p, q = min(ways, key=lambda way: min(abs(octave[way[1]] - octave[a]), abs(octave[way[2]] - octave[b])))
         self._edges[one], self._edges[other] = (a, q), (p, b)
+        _swap(self._near, a, b, p, q)
         if self._free[one]:
             self._pool.append(other)  # of the two edges, one joins, and one is on a cycle
         else:

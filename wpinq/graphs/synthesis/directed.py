@@ -183,7 +183,7 @@ def _turn(ends: Integers, twice: Integers, degrees: Integers, above: Floats, tur
     `above[side, y]` is by how much too many nodes have a degree above y, where side 0 is out and side 1 in.
     """
     count = len(ends)
-    node, side, by = np.zeros(4, dtype=np.int64), np.zeros(4, dtype=np.int64), np.zeros(4, dtype=np.int64)
+    node, side, by = np.zeros(4, dtype=np.int64), np.array([0, 1, 0, 1]), np.array([-1, -1, 1, 1])
     for _ in range(turns * count):
         i, j = int(rng.random() * count), int(rng.random() * count)
         u, v, a, b = ends[i, 0], ends[i, 1], ends[j, 0], ends[j, 1]
@@ -191,11 +191,8 @@ def _turn(ends: Integers, twice: Integers, degrees: Integers, above: Floats, tur
             continue
         if twice[i]:  # u keeps its edge to v; the one back goes to b and a
             node[0], node[1], node[2], node[3] = v, u, b, a
-            side[0], side[1], side[2], side[3] = 0, 1, 0, 1
         else:
             node[0], node[1], node[2], node[3] = u, v, v, u
-            side[0], side[1], side[2], side[3] = 0, 1, 0, 1
-        by[0], by[1], by[2], by[3] = -1, -1, 1, 1
         worse = 0.0
         for k in range(4):
             y = degrees[side[k], node[k]] + min(by[k], 0)

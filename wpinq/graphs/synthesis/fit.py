@@ -19,7 +19,7 @@ from wpinq.display.html import render
 from wpinq.errors import AnswersError, WpinqError
 from wpinq.expr.types import STR, TupleOf
 from wpinq.graphs.edges import write_edges
-from wpinq.graphs.synthesis.components import join_components, remove_triangles, split_components, with_core
+from wpinq.graphs.synthesis import components
 from wpinq.graphs.synthesis.directed import RECIPROCAL
 from wpinq.graphs.synthesis.labels import LABELS, LabelMixing
 from wpinq.graphs.synthesis.method import LOST, Method, SeedGraph, answered
@@ -408,17 +408,18 @@ def fit_graph(
     edges, families = _edges(samples.chains[samples.best]), tuple(seed.family for seed in begun)
     arcs, rng = None, np.random.default_rng(np.random.SeedSequence((settings.seed, 3)))
     if np.isfinite(estimates.clustering) and found["triangles"].swamped:
-        edges = _array(remove_triangles(edges, estimates.clustering, rng))
-    most = found["triangles"].high if "triangles" in found else np.inf
-    if local_clustering(np.bincount(edges.ravel()), edges)[0] > most:
-        edges = _array(remove_triangles(edges, most, rng, count=True))
+        edges = _array(components.remove_triangles(edges, estimates.clustering, rng))
+    if (closed := found.get("triangles")) is not None:
+        edges = _array(components.with_triangles(edges, closed.low, closed.high, rng))
     # with labels it would move cells of their matrix, and from places it has its large scale
     if estimates.finish is not None and mixing is None and begun[samples.best].places is None:
         edges = _array(estimates.finish(edges, rng))
     if (core := found.get("largest_core")) is not None:
-        edges = _array(with_core(edges, core.low, core.high, rng))
+        edges = _array(components.with_core(edges, core.low, core.high, rng))
     if (parts := estimates.components) is not None:
-        edges = _array(split_components(join_components(edges, parts, rng), parts, rng))
+        most = found["components"].high if "components" in found else np.inf
+        edges = components.join_components(edges, parts, rng, most)
+        edges = _array(components.split_components(edges, parts, rng))
     if mixing is not None:  # after components are joined, which moves a few edges between labels
         edges = _array(mixing.mended(edges, rng))
     if estimates.direct is not None:

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
 
 from wpinq import functions as F
 from wpinq.api.query import Query
@@ -205,7 +204,7 @@ class LabelMixing:
         """
         label, both = self.nodes.label_numbers, np.concatenate([edges, edges[:, ::-1]])
         over, prices, count = self._over(edges, label), self._prices(self.wanted), len(edges)
-        allowed = np.where(self._clear, _NEAR * self.wanted, np.inf)
+        allowed = np.where(self.wanted > _CLEAR * self.answers.scale, _NEAR * self.wanted, np.inf)
         held = {*map(tuple, both.tolist())} if (np.abs(over) > allowed).any() else set()
         for _ in range(_SWAPS):
             p, q = np.unravel_index(np.argmax(np.abs(over) - allowed), over.shape)
@@ -239,10 +238,6 @@ class LabelMixing:
         low, high = rising(label[edges])
         count = len(self.wanted)
         return np.bincount(low * count + high, minlength=count * count).reshape(count, count) - self.wanted
-
-    @property
-    def _clear(self) -> NDArray[np.bool_]:
-        return self.wanted > _CLEAR * self.answers.scale
 
     def _prices(self, wanted: Floats) -> Floats:
         """The price of the square of what a number is off: relative where it is clear."""

@@ -100,7 +100,8 @@ class DegreesThen(Method):
         for name, fit in self.fits.items():
             if fit.keys is None and made[name].domain is None:
                 raise PlanError(f"{name} has no public keys that follow from its plan, and no rule for them")
-        if bounds.degree is None and _confident(1 / float(made[CCDF].epsilon)) > _MOST_KEYS // 2:
+        # two standard errors of the mean of n counts are 2·√2·scale/√n: so many counts are needed for `_TELLING`
+        if bounds.degree is None and 8 / (_TELLING * float(made[CCDF].epsilon)) ** 2 > _MOST_KEYS // 2:
             raise PlanError(
                 f"the epsilon of {CCDF} is too small to estimate the largest degree: give a public bound on the degree"
             )
@@ -135,14 +136,6 @@ class DegreesThen(Method):
             return found
 
         return Estimates(targets, partial(random_graph, graphical(fitted)), intervals)
-
-
-def _confident(scale: float) -> int:
-    """The number of noisy counts whose mean has two standard errors of `_TELLING`.
-
-    The two standard errors of the mean of n are `2·√2·scale/√n`.
-    """
-    return math.ceil(8 * (scale / _TELLING) ** 2)
 
 
 def _ccdf_keys(known: Answers | None) -> int:
