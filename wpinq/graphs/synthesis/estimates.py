@@ -253,10 +253,12 @@ class Field:
         self.deviation, self.loose = np.sqrt(2) * scale, np.maximum(0.3 * np.sqrt(self.stubs), 1.0)
         z = most_likely(self.negative, np.zeros(self.free + len(self.stubs)), _ITERATIONS_MIXING)
         changes = self.changes(z)
-        known = np.where(np.arange(len(changes)) < len(self.joint), INFORMATION, 1.0)
+        told = changes[: len(self.joint)]
         self.likeliest = z
-        self.curvature = changes.T @ (known[:, None] * changes) + np.diag(np.arange(len(z)) < self.free)
-        self.evidence = -self.negative(z)[0] - 0.5 * float(np.linalg.slogdet(self.curvature)[1])
+        # of draws: there are more variables than numbers, and each number has its own error, of variance 1
+        self.curvature = changes.T @ changes + np.diag(np.arange(len(z)) < self.free)
+        known = self.curvature + (INFORMATION - 1) * told.T @ told
+        self.evidence = -self.negative(z)[0] - 0.5 * float(np.linalg.slogdet(known)[1])
 
     def mixed(self, z: Floats) -> Floats:
         """The stubs of each class that lead to each other."""
