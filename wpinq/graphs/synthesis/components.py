@@ -17,10 +17,12 @@ from numpy.random import Generator
 from wpinq.graphs.synthesis.random_graphs import import_igraph, local_clustering
 from wpinq.runtime.arrays import Integers
 
-#: Edges that are looked at for each swap.
-_TRIES = 64
+#: Edges that are looked at for each swap, and where it is hard to find one.
+_TRIES, _MANY = 64, 1024
 #: Steps from a triangle to the edge that it is taken apart with: near, so that what is local stays so.
 _STEPS = 4
+#: The part of triangles that may lack and be made up for.
+_LITTLE = 0.05
 #: Around a leaf, nodes that are looked at for another; and leaves in a row without one, after which the search ends.
 _MOST_SEEN, _MOST_MISSED = 500, 200
 
@@ -76,10 +78,11 @@ def remove_triangles(edges: Integers, most: float, rng: Generator, *, count: boo
 
 
 def with_triangles(edges: Integers, low: float, high: float, rng: Generator) -> Integers:
-    """The graph with its number of triangles brought to at least `low` and at most `high`, if it can.
+    """The graph with its number of triangles brought into an interval, if it can.
 
-    Above, they are taken apart as by `remove_triangles`. Below, wedges are closed: of two neighbours a, b of a node,
-    edges {a, x} and {b, y} that close no triangle become {a, b} and {x, y}. Degrees stay, and no triangle goes.
+    Above, they are taken apart as by `remove_triangles`. Below by up to a twentieth, wedges are closed: more is for a
+    walk to do. Of two neighbours a, b of a node, edges {a, x} and {b, y} that close no triangle become {a, b} and
+    {x, y}. Degrees stay, and no triangle goes. What was connected may not be afterwards.
 
     Parameters
     ----------
@@ -96,22 +99,27 @@ def with_triangles(edges: Integers, low: float, high: float, rng: Generator) -> 
 
     Examples
     --------
-    >>> star = np.array([(0, i) for i in range(1, 9)] + [(i, i + 8) for i in range(1, 9)])
-    >>> made = with_triangles(star, 3, 4, np.random.default_rng(1))
+    >>> star = [(0, i) for i in range(1, 9)] + [(i, i + 8) for i in range(1, 9)]
+    >>> others = [(3 * k + i, 3 * k + (i + 1) % 3) for k in range(10, 30) for i in range(3)]
+    >>> made = with_triangles(np.array(star + others), 21, 22, np.random.default_rng(1))
     >>> len(import_igraph().Graph(made.tolist()).cliques(3, 3))
-    3
+    21
     """
     lacking = low - local_clustering(np.bincount(edges.ravel()), edges)[0]
-    if lacking <= 0:
+    if not 0 < lacking <= _LITTLE * low:
         return edges if low - lacking <= high else remove_triangles(edges, high, rng, count=True)
-    near = [set(row) for row in import_igraph().Graph(edges.tolist()).get_adjlist()]
-    for a, c in rng.permutation(np.concatenate([edges, edges[:, ::-1]])).tolist():
-        if lacking > 0 and c in near[a] and (others := sorted(near[c] - near[a] - {a})):
-            b = others[int(rng.random() * len(others))]
-            one, other = ([x for x in near[end] if near[end].isdisjoint(near[x])] for end in (a, b))
-            if way := next(((x, y) for x in one for y in other if x != y and y not in near[x]), None):
-                _swap(near, a, *way, b)
-                lacking -= sum(len(near[p] & near[q]) for p, q in ((a, b), way))
+    rows = import_igraph().Graph(edges.tolist()).get_adjlist()
+    near = list(map(set, rows))
+    for a, c in rng.permutation(np.concatenate([edges, edges[:, ::-1]] * _STEPS)).tolist():
+        b, x = (rows[end][int(rng.random() * len(rows[end]))] for end in (c, a))
+        y = rows[b][int(rng.random() * len(rows[b]))]
+        there = len({a, b, c, x, y}) == 5 and x in near[a] and y in near[b] and c in near[a] and c in near[b]
+        closes = b not in near[a] and y not in near[x]
+        if there and closes and lacking > 0 and near[a].isdisjoint(near[x]) and near[b].isdisjoint(near[y]):
+            more = len((near[a] & near[b]) - {x, y}) + len((near[x] & near[y]) - {a, b})
+            if more <= lacking + high - low:
+                _swap(near, a, x, y, b)
+                lacking -= more
     return _edges_of(near)
 
 
@@ -321,35 +329,38 @@ class _Joiner:
         parts = sorted(np.split(order, np.flatnonzero(np.diff(labels[order])) + 1), key=len, reverse=True)
         # those with an open edge on a cycle first: they bring others along; cliques last
         self._parts = sorted(parts[1:], key=lambda part: sum(not self._open(some) for some in (self._own(part), part)))
-        self._pool, self._count = self._own(parts[0]), len(parts)
+        self._pool, self._count, self._vain = self._own(parts[0]), len(parts), set[int]()
 
     def joined(self, count: int, most: float) -> Integers:
         """The edges, once components are joined."""
         for part in self._parts:
             if self._count <= count:
                 break
-            own, others = self._own(part), [i for i in self._open(self._pool) if self._free[i]]
-            if self._count > most and not others:
-                others = [i for i in self._some(self._pool, 16 * _TRIES) if self._free[i]]
+            own, others = self._own(part), self._open(self._pool, free=True)
             one = self._open(own) or self._open(part)
+            if not one and self._exchange(part):
+                self._count -= 1
+                continue
+            if self._count > most:  # any edge on a cycle will do
+                others = others or self._open(self._pool, _MANY, free=True) or self._some(self._pool, _MANY, free=True)
+                one = one or own[:1]
             if one and others:
                 self._join(one[0], others)
                 self._pool += [i for i in own if i != one[0]]
                 self._count -= 1
-            elif not one:
-                self._count -= self._exchange(part)
         return self._edges
 
     def _own(self, part: Integers) -> list[int]:
         return list(map(int, part[self._free[part]]))
 
-    def _some(self, among: Sequence[int] | Integers, count: int = _TRIES) -> list[int]:
+    def _some(self, among: Sequence[int] | Integers, count: int = _TRIES, *, free: bool = False) -> list[int]:
         places = self._rng.random(count if len(among) else 0)
-        return sorted({int(among[int(place * len(among))]) for place in places})
+        tries = sorted({int(among[int(place * len(among))]) for place in places})
+        return [i for i in tries if self._free[i]] if free else tries
 
-    def _open(self, among: Sequence[int] | Integers) -> list[int]:
+    def _open(self, among: Sequence[int] | Integers, count: int = _TRIES, *, free: bool = False) -> list[int]:
         """Some edges that close no triangle."""
-        tries, near = self._some(among), self._near
+        tries, near = self._some(among, count, free=free), self._near
         return [i for i, (a, b) in zip(tries, self._edges[tries].tolist(), strict=True) if near[a].isdisjoint(near[b])]
 
     def _exchange(self, part: Integers) -> bool:
@@ -360,23 +371,22 @@ class _Joiner:
         """
         near, (nodes, edges) = self._near, np.unique(self._edges[part], return_counts=True)
         u, count = int(nodes[np.argmin(edges)]), int(edges.min())
-        tries = self._edges[[i for i in self._some(self._pool, 16 * _TRIES) if self._free[i]]].tolist()
+        tries = self._edges[self._some(self._pool, _MANY, free=True)].tolist() if count not in self._vain else []
         ways = sorted([*tries, *(way[::-1] for way in tries)], key=lambda way: len(near[way[0]]))
-        for clique, (x, y) in product((True, False), ways):
+        for clique, (x, y) in [*product([True], ways), *product([False], {way[0]: way for way in ways}.values())]:
             ends = near[x] & near[y] | {y} if clique else {t for t in near[x] if near[x].isdisjoint(near[t])}
             if clique and (len(ends) != count or any(near[x] & near[t] != ends - {t} for t in ends)):
                 continue
             at = self._at(x) if len(ends) >= count else []
             taken = [i for i in at if self._free[i] and not ends.isdisjoint(self._edges[i].tolist())][:count]
             if len(taken) == count:
-                own, theirs = near[u], {*self._edges[taken].ravel().tolist()} - {x}
-                near[u], near[x] = theirs, near[x] - theirs | own
-                for t in own | theirs:
-                    near[t] ^= {u, x}
-                for some, old, new in ((self._at(u), u, x), (taken, x, u)):
-                    self._edges[some] = np.where(self._edges[some] == old, new, self._edges[some])
+                for i, j in zip(self._at(u), taken, strict=True):
+                    t, z = sum(self._edges[i].tolist()) - u, sum(self._edges[j].tolist()) - x
+                    self._edges[i], self._edges[j] = (t, x), (z, u)
+                    _swap(near, t, u, z, x)
                 self._free[taken[0]] = False
                 return True
+        self._vain.add(count)
         return False
 
     def _at(self, node: int) -> list[int]:

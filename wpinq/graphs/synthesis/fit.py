@@ -409,8 +409,9 @@ def fit_graph(
     arcs, rng = None, np.random.default_rng(np.random.SeedSequence((settings.seed, 3)))
     if np.isfinite(estimates.clustering) and found["triangles"].swamped:
         edges = _array(components.remove_triangles(edges, estimates.clustering, rng))
-    if (closed := found.get("triangles")) is not None:
-        edges = _array(components.with_triangles(edges, closed.low, closed.high, rng))
+    if (closed := found.get("triangles")) is not None:  # what falls apart is joined below, where that is known
+        least = closed.low * (estimates.components is not None)
+        edges = _array(components.with_triangles(edges, least, closed.high, rng))
     # with labels it would move cells of their matrix, and from places it has its large scale
     if estimates.finish is not None and mixing is None and begun[samples.best].places is None:
         edges = _array(estimates.finish(edges, rng))

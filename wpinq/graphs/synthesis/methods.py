@@ -101,7 +101,7 @@ class DegreesThen(Method):
             if fit.keys is None and made[name].domain is None:
                 raise PlanError(f"{name} has no public keys that follow from its plan, and no rule for them")
         # two standard errors of the mean of n counts are 2·√2·scale/√n: so many counts are needed for `_TELLING`
-        if bounds.degree is None and 8 / (_TELLING * float(made[CCDF].epsilon)) ** 2 > _MOST_KEYS // 2:
+        if bounds.degree is None and _MOST_KEYS // 2 * (_TELLING * float(made[CCDF].epsilon)) ** 2 < 8:
             raise PlanError(
                 f"the epsilon of {CCDF} is too small to estimate the largest degree: give a public bound on the degree"
             )

@@ -182,7 +182,7 @@ _WEIGHTS = (64, 40)
 #: of its degrees for there to be a chance of none. Where there may be no cycle, the odds are those of none against any
 #: number up to that of edges, as far as the answers tell it.
 _CYCLES, _FEW = 2.0, 10.0
-#: Components that are not pairs of leaves are taken for noise of up to so many scales.
+#: An answer of more components than leaves could make is taken for noise, up to so many of its scales.
 _OFF = 8.0
 #: The share of normal noise that is within one standard deviation.
 _WITHIN = 0.68

@@ -46,12 +46,7 @@ _NONZERO = re.compile(r"\ASELECT \* FROM \((.*)\) WHERE w <> 0\Z", re.DOTALL)
 
 
 def fetch_keys(
-    connection: Any,
-    read_from: str,
-    type_: Type,
-    keys: Sequence[Value],
-    narrowed: bool = False,
-    computed: bool = False,
+    connection: Any, read_from: str, type_: Type, keys: Sequence[Value], narrowed: bool = False, computed: bool = False
 ) -> Mapping[Value, Any]:
     """The weights of some records, by a semi-join with a table of their keys.
 
@@ -461,12 +456,7 @@ def are_small(data: Iterable[Sized]) -> bool:
 
 
 def query_keys(
-    tables: TableCache,
-    plan: Plan,
-    keys: Sequence[Value],
-    on_step: OnStep,
-    batch: Batch | None,
-    plain: bool,
+    tables: TableCache, plan: Plan, keys: Sequence[Value], on_step: OnStep, batch: Batch | None, plain: bool
 ) -> Mapping[Value, Any]:
     """The weights of some records.
 
