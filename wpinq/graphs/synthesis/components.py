@@ -277,8 +277,8 @@ def join_components(edges: Integers, count: int, rng: Generator, most: float = n
     """The graph with components joined until there are `count`, as far as edges on cycles allow.
 
     Of the possible swaps some are looked at, and the one taken exchanges ends of the most similar degrees, so that
-    degrees hardly mix otherwise than before. Of a component in which each edge closes a triangle one node is exchanged
-    for another, last.
+    degrees hardly mix otherwise than before. Last are components in which each edge closes a triangle: of each one node
+    is exchanged for another.
 
     Parameters
     ----------
@@ -364,10 +364,10 @@ class _Joiner:
         return [i for i, (a, b) in zip(tries, self._edges[tries].tolist(), strict=True) if near[a].isdisjoint(near[b])]
 
     def _exchange(self, part: Integers) -> bool:
-        """Exchange the least node of a part for a node of the largest component that is in as large a clique.
+        """Exchange the least node of a part for one in as large a clique of the largest component.
 
-        Each takes the triangles of the other: of cliques clustering stays. Where there is no such node, one with as
-        many edges that close no triangle is taken. One of low degree mixes degrees least.
+        Each takes the triangles of the other, so that clustering stays. Where there is no such node, one with as many
+        edges that close no triangle is taken. One of low degree mixes degrees least.
         """
         near, (nodes, edges) = self._near, np.unique(self._edges[part], return_counts=True)
         u, count = int(nodes[np.argmin(edges)]), int(edges.min())
