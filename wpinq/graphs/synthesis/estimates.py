@@ -235,8 +235,8 @@ class Field:
 
     The variables are those of the field, then one for each class. A field of the kernel K over classes is `F·z·Fᵀ` with
     z standard normal and `F·Fᵀ = K`. Small directions of K are left out. `likeliest` are the most likely variables,
-    `curvature` is that of the likelihood there, and `evidence` the logarithm of how likely the answers are, by
-    Laplace's approximation.
+    `curvature` is the inverse covariance of draws around them, and `evidence` the logarithm of how likely the answers
+    are, by Laplace's approximation.
     """
 
     def __init__(self, classes: DegreeClasses, shares: Floats, joint: Floats, scale: float, reach: float) -> None:
