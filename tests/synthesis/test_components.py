@@ -170,18 +170,18 @@ def triangles(edges: np.ndarray) -> int:
     return sum(nx.triangles(nx.Graph(edges.tolist())).values()) // 3
 
 
-@for_each("interval", [(-50, -20), (-5, 0), (0, 9), (1, 1), (5, 9), (14, 15), (16, 20)])
+@for_each("interval", [(-50, -20), (-5, 0), (0, 9), (1, 1), (5, 9), (14, 15), (19, 30)])
 @for_each("seed", range(3))
 def test_triangles_come_into_an_interval_and_degrees_stay(interval: tuple[int, int], seed: int) -> None:
-    """Inside of it, or below it by more than a twentieth, nothing moves; each swap closes a triangle, or opens one."""
-    before = np.array(nx.powerlaw_cluster_graph(300, 3, 0.3, seed=1).edges)
+    """Inside of it, or below it by more than a fiftieth, nothing moves; each swap closes a triangle, or opens one."""
+    before = np.array(nx.powerlaw_cluster_graph(1000, 3, 0.3, seed=1).edges)
     low, high = (triangles(before) + end for end in interval)
     after = with_triangles(before, low, high, np.random.default_rng(seed))
     assert degrees(after) == degrees(before)
     assert len({frozenset(edge) for edge in after.tolist()}) == len(before)
     assert all(a != b for a, b in after.tolist())
     moved = len({*map(tuple, np.sort(after).tolist())} - {*map(tuple, np.sort(before).tolist())})
-    if interval[0] > 15:
+    if interval[0] > 18:
         assert moved == 0
     else:
         assert low <= triangles(after) <= high

@@ -253,8 +253,7 @@ class Field:
         self.deviation, self.loose = np.sqrt(2) * scale, np.maximum(0.3 * np.sqrt(self.stubs), 1.0)
         z = most_likely(self.negative, np.zeros(self.free + len(self.stubs)), _ITERATIONS_MIXING)
         changes = self.changes(z)
-        told = changes[: len(self.joint)]
-        self.likeliest = z
+        self.likeliest, told = z, changes[: len(self.joint)]
         # of draws: there are more variables than numbers, and each number has its own error, of variance 1
         self.curvature = changes.T @ changes + np.diag(np.arange(len(z)) < self.free)
         known = self.curvature + (INFORMATION - 1) * told.T @ told

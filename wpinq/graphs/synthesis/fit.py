@@ -409,17 +409,15 @@ def fit_graph(
     arcs, rng = None, np.random.default_rng(np.random.SeedSequence((settings.seed, 3)))
     if np.isfinite(estimates.clustering) and found["triangles"].swamped:
         edges = _array(components.remove_triangles(edges, estimates.clustering, rng))
-    if (closed := found.get("triangles")) is not None:  # what falls apart is joined below, where that is known
-        least = closed.low * (estimates.components is not None)
-        edges = _array(components.with_triangles(edges, least, closed.high, rng))
+    if (held := found.get("triangles")) is not None:  # what falls apart is joined below, where that is known
+        edges = _array(components.with_triangles(edges, held.low * (estimates.components is not None), held.high, rng))
     # with labels it would move cells of their matrix, and from places it has its large scale
     if estimates.finish is not None and mixing is None and begun[samples.best].places is None:
         edges = _array(estimates.finish(edges, rng))
     if (core := found.get("largest_core")) is not None:
         edges = _array(components.with_core(edges, core.low, core.high, rng))
     if (parts := estimates.components) is not None:
-        most = found["components"].high if "components" in found else np.inf
-        edges = components.join_components(edges, parts, rng, most)
+        edges = components.join_components(edges, parts, rng, found["components"].high if public is None else np.inf)
         edges = _array(components.split_components(edges, parts, rng))
     if mixing is not None:  # after components are joined, which moves a few edges between labels
         edges = _array(mixing.mended(edges, rng))
