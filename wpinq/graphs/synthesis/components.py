@@ -18,11 +18,11 @@ from wpinq.graphs.synthesis.random_graphs import import_igraph, local_clustering
 from wpinq.runtime.arrays import Integers
 
 #: Edges that are looked at for each swap, and where it is hard to find one.
-_TRIES, _MANY = 64, 1024
+_TRIES, _MORE = 64, 1024
 #: Steps from a triangle to the edge that it is taken apart with: near, so that what is local stays so.
 _STEPS = 4
-#: The part of triangles that may lack and be made up for.
-_LITTLE = 0.02
+#: The part of triangles that may lack and still be made here.
+_LACKING = 0.02
 #: Around a leaf, nodes that are looked at for another; and leaves in a row without one, after which the search ends.
 _MOST_SEEN, _MOST_MISSED = 500, 200
 
@@ -82,17 +82,15 @@ def with_triangles(edges: Integers, low: float, high: float, rng: Generator) -> 
 
     Above, they are taken apart as by `remove_triangles`. Below by up to a fiftieth, wedges are closed: more is for a
     walk to do. Of two neighbours a, b of a node, edges {a, x} and {b, y} that close no triangle become {a, b} and
-    {x, y}. First are swaps that close many triangles, as few of them change clustering little. Degrees stay, and no
-    triangle goes. What was connected may not be afterwards.
+    {x, y}. Swaps that close many triangles come first: few are needed, and clustering hardly changes. Degrees stay, and
+    no triangle goes. The graph may fall apart.
 
     Parameters
     ----------
-    edges : array of int64, shape (edges, 2)
-        A simple graph.
+    edges, rng
+        As for `remove_triangles`.
     low, high : float
         The ends of the interval of the number of triangles.
-    rng : Generator
-        The random generator.
 
     Returns
     -------
@@ -107,7 +105,7 @@ def with_triangles(edges: Integers, low: float, high: float, rng: Generator) -> 
     101
     """
     lacking = low - local_clustering(np.bincount(edges.ravel()), edges)[0]
-    if not 0 < lacking <= _LITTLE * low:
+    if not 0 < lacking <= _LACKING * low:
         return edges if low - lacking <= high else remove_triangles(edges, high, rng, count=True)
     rows = import_igraph().Graph(edges.tolist()).get_adjlist()
     near, order = list(map(set, rows)), np.concatenate([edges, edges[:, ::-1]]).tolist()
@@ -296,7 +294,7 @@ def join_components(edges: Integers, count: int, rng: Generator, most: float = n
     rng : Generator
         The random generator.
     most : float
-        While there are more, triangles are taken apart too, once no other edge is on a cycle.
+        While there are more, triangles are taken apart too, where no other edge is found on a cycle.
 
     Returns
     -------
@@ -335,7 +333,7 @@ class _Joiner:
         parts = sorted(np.split(order, np.flatnonzero(np.diff(labels[order])) + 1), key=len, reverse=True)
         # those with an open edge on a cycle first: they bring others along; cliques last
         self._parts = sorted(parts[1:], key=lambda part: sum(not self._open(some) for some in (self._own(part), part)))
-        self._pool, self._count, self._vain = self._own(parts[0]), len(parts), set[int]()
+        self._pool, self._count, self._failed = self._own(parts[0]), len(parts), set[int]()
 
     def joined(self, count: int, most: float) -> Integers:
         """The edges, once components are joined."""
@@ -348,7 +346,7 @@ class _Joiner:
                 self._count -= 1
                 continue
             if self._count > most:  # any edge on a cycle will do
-                others = others or self._open(self._pool, _MANY, free=True) or self._some(self._pool, _MANY, free=True)
+                others = others or self._open(self._pool, _MORE, free=True) or self._some(self._pool, _MORE, free=True)
                 one = one or own[:1]
             if one and others:
                 self._join(one[0], others)
@@ -377,7 +375,7 @@ class _Joiner:
         """
         near, (nodes, edges) = self._near, np.unique(self._edges[part], return_counts=True)
         u, count = int(nodes[np.argmin(edges)]), int(edges.min())
-        tries = self._edges[self._some(self._pool, _MANY, free=True)].tolist() if count not in self._vain else []
+        tries = self._edges[self._some(self._pool, _MORE, free=True)].tolist() if count not in self._failed else []
         ways = sorted([*tries, *(way[::-1] for way in tries)], key=lambda way: len(near[way[0]]))
         for clique, (x, y) in [*product([True], ways), *product([False], {way[0]: way for way in ways}.values())]:
             ends = near[x] & near[y] | {y} if clique else {t for t in near[x] if near[x].isdisjoint(near[t])}
@@ -392,7 +390,7 @@ class _Joiner:
                     _swap(near, t, u, z, x)
                 self._free[taken[0]] = False
                 return True
-        self._vain.add(count)
+        self._failed.add(count)
         return False
 
     def _at(self, node: int) -> list[int]:

@@ -182,8 +182,8 @@ _WEIGHTS = (64, 40)
 #: of its degrees for there to be a chance of none. Where there may be no cycle, the odds are those of none against any
 #: number up to that of edges, as far as the answers tell it.
 _CYCLES, _FEW = 2.0, 10.0
-#: An answer of more components than leaves could make is taken for noise, up to so many of its scales.
-_OFF = 8.0
+#: Scales of its noise by which an answer rules out one component, where degrees have too few leaves for so many.
+_FAR = 8.0
 #: The share of normal noise that is within one standard deviation.
 _WITHIN = 0.68
 
@@ -323,7 +323,7 @@ class Tagged(Method):
         if degrees.sum() < 4:
             raise AnswersError(LOST)
         classes = estimates.DegreeClasses.of(np.sort(degrees[degrees > 0]))
-        if parts is not None and nodes is None and (degrees == 1).sum() / 2 < low - 1 < _OFF * parts.scale:
+        if parts is not None and nodes is None and (degrees == 1).sum() / 2 < low - 1 < _FAR * parts.scale:
             spread["components"] = replace(spread["components"], low=1.0)  # too few leaves to split off so many
         closed, joint = answered(answers, CLOSED), answered(answers, JOINT)
         coarse, largest = coarse_limits(ANY)[: len(closed) + 1], int(degrees.max())
